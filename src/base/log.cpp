@@ -1,0 +1,41 @@
+#include "base/log.h"
+
+#include <memory>
+#include <string>
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace quench {
+namespace {
+
+spdlog::logger& logger() {
+  static const std::shared_ptr<spdlog::logger> instance = [] {
+    // Colours only when stderr is a terminal: spdlog's automatic mode.
+    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(spdlog::color_mode::automatic);
+    auto created = std::make_shared<spdlog::logger>("quench", std::move(sink));
+    created->set_pattern("quench: %^%l%$: %v");
+    created->set_level(spdlog::level::warn);
+    return created;
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+void set_log_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: logger().set_level(spdlog::level::debug); return;
+    case LogLevel::kInfo: logger().set_level(spdlog::level::info); return;
+    case LogLevel::kWarning: logger().set_level(spdlog::level::warn); return;
+    case LogLevel::kError: logger().set_level(spdlog::level::err); return;
+    case LogLevel::kOff: logger().set_level(spdlog::level::off); return;
+  }
+}
+
+void log_debug(std::string_view message) { logger().debug("{}", message); }
+void log_info(std::string_view message) { logger().info("{}", message); }
+void log_warning(std::string_view message) { logger().warn("{}", message); }
+void log_error(std::string_view message) { logger().error("{}", message); }
+
+}  // namespace quench

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string_view>
+
+namespace quench {
+
+/// The log goes to stderr: answers own stdout. Levels as in spdlog; the default is warnings and above.
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
+
+void set_log_level(LogLevel level);
+void log_debug(std::string_view message);
+void log_info(std::string_view message);
+void log_warning(std::string_view message);
+void log_error(std::string_view message);
+
+}  // namespace quench

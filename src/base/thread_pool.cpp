@@ -1,0 +1,102 @@
+#include "base/thread_pool.h"
+
+#include "base/cpu.h"
+#include "base/float_control.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace quench {
+namespace {
+
+// About 20 us on current processors: longer than the serial gap between two parallel regions of a decode step, short enough that an
+// idle pool is parked before anybody measures it.
+constexpr int kSpinsBeforeParking = 20000;
+// The joining thread yields after this many spins, so that more threads than cores still make progress.
+constexpr int kSpinsBeforeYield = 4000;
+
+void spin_pause() noexcept {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) {
+  const int total = threads > 0 ? threads : default_thread_count();
+  workers_.reserve(static_cast<std::size_t>(total - 1));
+  for (int worker = 1; worker < total; ++worker) workers_.emplace_back([this, worker] { worker_loop(worker); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_.store(true);
+  }
+  wake_.notify_all();
+  for (auto& worker : workers_) worker.join();
+}
+
+void ThreadPool::run_erased(std::size_t count, Erased work, const void* context) {
+  if (count == 0) return;
+  if (workers_.empty() || count == 1) {
+    for (std::size_t index = 0; index < count; ++index) work(context, index, 0);
+    return;
+  }
+  work_ = work;
+  context_ = context;
+  count_ = count;
+  next_.store(0, std::memory_order_relaxed);
+  busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+  // Sequentially consistent with the load of parked_: a worker either sees the new generation before it sleeps, or is counted here.
+  generation_.fetch_add(1);
+  if (parked_.load() > 0) {
+    { const std::lock_guard lock(mutex_); }
+    wake_.notify_all();
+  }
+  take_items(0);
+  for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
+    if (spins < kSpinsBeforeYield) {
+      spin_pause();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+void ThreadPool::take_items(int worker) noexcept {
+  for (;;) {
+    const std::size_t index = next_.fetch_add(1, std::memory_order_relaxed);
+    if (index >= count_) return;
+    work_(context_, index, worker);
+  }
+}
+
+void ThreadPool::worker_loop(int worker) {
+  const ScopedFloatControl float_control;
+  std::uint64_t seen = 0;
+  for (;;) {
+    int spins = 0;
+    while (generation_.load(std::memory_order_acquire) == seen && !stopping_.load(std::memory_order_relaxed)) {
+      if (++spins < kSpinsBeforeParking) {
+        spin_pause();
+        continue;
+      }
+      std::unique_lock lock(mutex_);
+      parked_.fetch_add(1);
+      wake_.wait(lock, [&] { return generation_.load() != seen || stopping_.load(); });
+      parked_.fetch_sub(1);
+    }
+    if (stopping_.load(std::memory_order_relaxed)) return;
+    // Generations cannot be skipped: run waits for every worker before it returns.
+    ++seen;
+    take_items(worker);
+    busy_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+}  // namespace quench
