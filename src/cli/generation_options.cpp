@@ -1,0 +1,41 @@
+#include "cli/generation_options.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+namespace quench::cli {
+
+void GenerationFlags::add_to(CLI::App& command) {
+  command.add_option("-n,--predict,--n-predict", max_tokens, "Most tokens to generate; -1 = until the context is full")->type_name("N");
+  command.add_option("--stop,--reverse-prompt", stop_texts, "Stop before this text (repeatable)")->type_name("TEXT");
+  command.add_option("--stop-id", stop_ids, "Stop at this token (repeatable)")->type_name("ID");
+  command.add_flag("--ignore-eos", ignore_end, "Go on past the end-of-text tokens");
+  command.add_flag("--stats", stats, "Say on stderr how many tokens, and how fast");
+}
+
+GenerationOptions GenerationFlags::generation_options(const Tokenizer& tokenizer, std::size_t default_tokens) const {
+  if (max_tokens && *max_tokens == 0) throw_bad_request("-n 0 generates nothing; give a positive number, or -1 for no limit");
+  GenerationOptions options;
+  options.max_new_tokens = max_tokens_given() ? static_cast<std::size_t>(*max_tokens) : default_tokens;
+  if (!ignore_end) options.stop_ids = tokenizer.end_tokens();
+  options.stop_ids.insert(options.stop_ids.end(), stop_ids.begin(), stop_ids.end());
+  options.stop_texts = stop_texts;
+  return options;
+}
+
+ContextPlan plan_for(const LoadedModel& loaded, const ModelOptions& options, const Forward& forward) {
+  std::optional<std::size_t> requested;
+  if (options.context > 0) requested = static_cast<std::size_t>(options.context);
+  return plan_context(loaded.model.kv_layout(), loaded.model.config().context_length, available_memory_bytes(), forward.chunk(), requested);
+}
+
+void print_stats(const GenerationResult& result) {
+  const GenerationStats& stats = result.stats;
+  fmt::print(stderr, "prompt: {} tokens, {} cached, {:.1f} tok/s; answer: {} tokens, {:.1f} tok/s; ended by {}\n", stats.prompt_tokens,
+             stats.cached_tokens, stats.prefill_tokens_per_second(), stats.generated_tokens, stats.decode_tokens_per_second(),
+             finish_name(result.finish));
+}
+
+}  // namespace quench::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/model_options.h"
+#include "engine/context_plan.h"
+#include "engine/generation.h"
+
+namespace quench::cli {
+
+/// Flags that say when an answer ends.
+struct GenerationFlags {
+  std::optional<std::int64_t> max_tokens;
+  std::vector<std::string> stop_texts;
+  std::vector<Token> stop_ids;
+  bool ignore_end = false;
+  bool stats = false;
+
+  void add_to(CLI::App& command);
+  [[nodiscard]] bool max_tokens_given() const noexcept { return max_tokens.has_value() && *max_tokens >= 0; }
+  /// Throws Error(kBadRequest) for -n 0.
+  [[nodiscard]] GenerationOptions generation_options(const Tokenizer& tokenizer, std::size_t default_tokens) const;
+};
+
+/// The context that these options and this machine's memory give.
+[[nodiscard]] ContextPlan plan_for(const LoadedModel& loaded, const ModelOptions& options, const Forward& forward);
+
+/// Tokens and speeds of one answer, on stderr.
+void print_stats(const GenerationResult& result);
+
+}  // namespace quench::cli

@@ -1,0 +1,140 @@
+#include "cli/model_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+
+#include "base/error.h"
+#include "cli/terminal.h"
+
+namespace quench::cli {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+Model load_with_progress(const gguf::Reader& reader, const ModelOptions& options, ThreadPool& pool) {
+  ProgressBar bar("loading");
+  LoadOptions load;
+  load.window = static_cast<std::size_t>(options.window);
+  load.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+  return Model::load(reader, load, pool);
+}
+
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// The byte that the escape at `text[at]` (just past the backslash) stands for, and how many characters it takes; 0 = no escape.
+struct Escape {
+  char byte = 0;
+  std::size_t length = 0;
+};
+
+Escape escape_at(const std::string& text, std::size_t at) noexcept {
+  switch (text[at]) {
+    case 'n': return {'\n', 1};
+    case 't': return {'\t', 1};
+    case 'r': return {'\r', 1};
+    case '\\': return {'\\', 1};
+    case '"': return {'"', 1};
+    case '\'': return {'\'', 1};
+    case 'x': break;
+    default: return {};
+  }
+  if (at + 2 >= text.size()) return {};
+  const int high = hex_digit(text[at + 1]);
+  const int low = hex_digit(text[at + 2]);
+  if (high < 0 || low < 0) return {};
+  return {static_cast<char>(high * 16 + low), 3};
+}
+
+}  // namespace
+
+std::string ModelOptions::take_model(std::size_t most_words) {
+  if (model.empty()) {
+    if (words.empty()) throw_bad_request("no model: give the path of a GGUF file as the first argument, or with -m");
+    model = words.front();
+    words.erase(words.begin());
+  }
+  if (words.size() > most_words) {
+    throw_bad_request(fmt::format("unexpected argument '{}'; quote a text that holds spaces", words[most_words]));
+  }
+  return model;
+}
+
+void ModelOptions::check_cache_type() const {
+  if (cache_type != "f16") throw_unsupported("--cache-type " + cache_type + ": this version keeps the cache in f16 only");
+}
+
+void add_model_argument(CLI::App& command, ModelOptions& options, const std::string& words_name, const std::string& words_help) {
+  command.add_option("-m,--model", options.model, "GGUF file; then the first positional is no model")->type_name("FILE");
+  command.add_option(words_name, options.words, words_help)->type_name("")->expected(0, -1);
+}
+
+void add_tokenizer_options(CLI::App& command, ModelOptions& options) {
+  command.add_flag("--strict", options.tokenizer.strict, "An unknown pre-tokenizer is an error instead of a warning");
+  command.add_option("--pre", options.tokenizer.pre_override, "Pre-tokenizer to use instead of the file's")->type_name("NAME");
+}
+
+void add_compute_options(CLI::App& command, ModelOptions& options) {
+  command.add_option("-t,--threads", options.threads, "Threads; 0 = physical cores within affinity mask and cgroup quota")
+      ->check(CLI::Range(0, kMaxThreads))
+      ->type_name("N");
+  command.add_option("-c,--ctx,--ctx-size", options.context, "Context in tokens; 0 = what the file was trained for, bounded by memory")
+      ->type_name("N");
+  command.add_option("--window", options.window, "Sliding window of N positions in every layer; 0 = as the file says")->type_name("N");
+  command.add_option("-b,--chunk,--ubatch-size", options.chunk, "Prompt tokens in one pass")->check(CLI::Range(1, 4096))->type_name("N");
+  command.add_option("--cache-type", options.cache_type, "Type of the KV cache: f16")->type_name("TYPE");
+}
+
+LoadedModel::LoadedModel(const std::string& path, const ModelOptions& options)
+    : reader(path), pool(options.threads), compute{kernels_for(selected_isa()), pool}, model([&] {
+        options.check_cache_type();
+        const double start = now_seconds();
+        Model loaded = load_with_progress(reader, options, pool);
+        load_seconds = now_seconds() - start;
+        return loaded;
+      }()) {}
+
+std::unique_ptr<Tokenizer> LoadedModel::make_tokenizer(const ModelOptions& options) const {
+  return Tokenizer::from_metadata(reader.metadata(), options.tokenizer);
+}
+
+std::vector<Token> parse_ids(const std::string& text) {
+  constexpr std::string_view kSeparators = " ,\t\r\n";
+  std::vector<Token> ids;
+  std::size_t at = text.find_first_not_of(kSeparators);
+  while (at != std::string::npos) {
+    const std::size_t end = std::min(text.find_first_of(kSeparators, at), text.size());
+    Token id = 0;
+    const char* const stop = text.data() + end;
+    const auto [rest, problem] = std::from_chars(text.data() + at, stop, id);
+    if (problem != std::errc{} || rest != stop) throw_bad_request(fmt::format("'{}' is no token id", text.substr(at, end - at)));
+    ids.push_back(id);
+    at = text.find_first_not_of(kSeparators, end);
+  }
+  return ids;
+}
+
+std::string process_escapes(const std::string& text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\\' && at + 1 < text.size()) {
+      const Escape escape = escape_at(text, at + 1);
+      if (escape.length > 0) {
+        out.push_back(escape.byte);
+        at += escape.length;
+        continue;
+      }
+    }
+    out.push_back(text[at]);
+  }
+  return out;
+}
+
+}  // namespace quench::cli

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "gguf/reader.h"
+#include "kernels/compute.h"
+#include "model/forward.h"
+#include "model/model.h"
+#include "text/tokenizer.h"
+
+namespace quench::cli {
+
+/// Options that every command with a model shares.
+struct ModelOptions {
+  std::string model;               ///< -m
+  std::vector<std::string> words;  ///< positionals: the model first unless -m named it
+  int threads = 0;                 ///< 0 = physical cores within affinity and quota
+  std::uint64_t context = 0;       ///< 0 = trained length, bounded by memory
+  std::uint64_t window = 0;
+  std::uint64_t chunk = 512;
+  std::string cache_type = "f16";
+  TokenizerOptions tokenizer;
+
+  /// The model's path; the other positionals. Throws Error(kBadRequest) when there is none, or more words than `most_words`.
+  [[nodiscard]] std::string take_model(std::size_t most_words);
+  void check_cache_type() const;
+};
+
+/// -m and the positionals; `words_name` is how the help calls them.
+void add_model_argument(CLI::App& command, ModelOptions& options, const std::string& words_name, const std::string& words_help);
+void add_tokenizer_options(CLI::App& command, ModelOptions& options);
+/// Threads, context, window, chunk, cache type.
+void add_compute_options(CLI::App& command, ModelOptions& options);
+
+/// A model ready to run: file, pool, kernels, weights. Loading shows a progress bar.
+class LoadedModel {
+ public:
+  LoadedModel(const std::string& path, const ModelOptions& options);
+  LoadedModel(const LoadedModel&) = delete;
+  LoadedModel& operator=(const LoadedModel&) = delete;
+
+  gguf::Reader reader;
+  ThreadPool pool;
+  Compute compute;
+  double load_seconds = 0;
+  Model model;
+
+  [[nodiscard]] std::unique_ptr<Tokenizer> make_tokenizer(const ModelOptions& options) const;
+};
+
+/// "1 2 3" or "1,2,3" as ids. Throws Error(kBadRequest) naming the word that is no id.
+[[nodiscard]] std::vector<Token> parse_ids(const std::string& text);
+/// \n \t \r \\ \" \' \xHH as their bytes; an unknown escape stays as it is.
+[[nodiscard]] std::string process_escapes(const std::string& text);
+
+/// Largest file that a text option takes.
+inline constexpr std::uint64_t kTextFileLimitBytes = std::uint64_t{64} << 20;
+
+}  // namespace quench::cli

@@ -1,0 +1,125 @@
+#include "engine/conversation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/conversation_file.h"
+
+namespace quench {
+namespace {
+
+void add(GenerationStats& total, const GenerationStats& turn) {
+  total.prompt_tokens += turn.prompt_tokens;
+  total.cached_tokens += turn.cached_tokens;
+  total.generated_tokens += turn.generated_tokens;
+  total.prefill_seconds += turn.prefill_seconds;
+  total.decode_seconds += turn.decode_seconds;
+}
+
+}  // namespace
+
+Conversation::Conversation(Forward& forward, KvCache& cache, const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                           ConversationOptions options)
+    : forward_(forward),
+      tokenizer_(tokenizer),
+      template_(chat_template),
+      options_(std::move(options)),
+      sampler_(options_.sampler, forward.model().config().n_vocab),
+      sequence_(cache) {
+  const auto& ends = tokenizer.end_tokens();
+  generation_.stop_ids = options_.stop_ids;
+  generation_.stop_ids.insert(generation_.stop_ids.end(), ends.begin(), ends.end());
+  generation_.stop_texts = options_.stop_texts;
+  generation_.max_new_tokens = options_.max_new_tokens;
+}
+
+GenerationResult Conversation::send(std::string message, const GenerationHooks& hooks) {
+  auto messages = messages_;
+  messages.push_back({Role::kUser, std::move(message)});
+  return take_turn(std::move(messages), hooks);
+}
+
+GenerationResult Conversation::regenerate(const GenerationHooks& hooks) {
+  if (messages_.empty()) throw_bad_request("regenerate: there is no answer yet");
+  auto messages = messages_;
+  messages.pop_back();
+  return take_turn(std::move(messages), hooks);
+}
+
+GenerationResult Conversation::take_turn(std::vector<ChatMessage> messages, const GenerationHooks& hooks) {
+  const auto prompt = render(messages);
+  const auto kept = static_cast<std::size_t>(std::ranges::mismatch(sequence_.tokens(), prompt).in1 - sequence_.tokens().begin());
+  Sampler before = sampler_.clone();
+  const auto roll_back = [&] {
+    sampler_ = std::move(before);
+    sequence_.truncate(kept);
+  };
+  GenerationResult result;
+  try {
+    result = generate(forward_, sequence_, tokenizer_, sampler_, prompt, generation_, hooks);
+    messages.push_back({Role::kAssistant, result.text});
+  } catch (...) {
+    roll_back();
+    throw;
+  }
+  if (result.finish == FinishReason::kCancelled) {
+    roll_back();
+    return result;
+  }
+  messages_ = std::move(messages);
+  stats_.turns += 1;
+  stats_.last = result.stats;
+  add(stats_.total, result.stats);
+  return result;
+}
+
+std::optional<std::string> Conversation::undo() {
+  if (messages_.empty()) return std::nullopt;
+  messages_.pop_back();
+  std::string message = std::move(messages_.back().content);
+  messages_.pop_back();
+  return message;
+}
+
+void Conversation::reset() {
+  messages_.clear();
+  sequence_.truncate(0);
+  stats_ = {};
+}
+
+void Conversation::set_sampler(SamplerSettings settings) {
+  sampler_ = sampler_.with_settings(settings);
+  options_.sampler = std::move(settings);
+}
+
+ConversationStats Conversation::stats() const {
+  auto stats = stats_;
+  stats.context_used = sequence_.length();
+  stats.context = sequence_.kv().cache().context();
+  return stats;
+}
+
+std::vector<Token> Conversation::render(std::span<const ChatMessage> messages) const {
+  std::vector<ChatMessage> all;
+  if (!options_.system.empty()) all.push_back({Role::kSystem, options_.system});
+  all.insert(all.end(), messages.begin(), messages.end());
+  RenderOptions render_options{.thinking = options_.thinking};
+  if (const auto bos = tokenizer_.bos()) render_options.bos_text = tokenizer_.token_text(*bos);
+  const auto pieces = template_.render(all, render_options);
+  auto tokens = tokenizer_.encode_spans(as_spans(pieces));
+  // A template without BOS for a model that wants one: the tokenizer's policy adds it.
+  const auto bos = tokenizer_.bos();
+  if (bos && tokenizer_.adds_bos() && (tokens.empty() || tokens.front() != *bos)) tokens.insert(tokens.begin(), *bos);
+  return tokens;
+}
+
+std::string Conversation::to_json() const { return write_conversation(options_.system, messages_); }
+
+void Conversation::from_json(std::string_view text) {
+  auto saved = read_conversation(text);
+  options_.system = std::move(saved.system);
+  messages_ = std::move(saved.messages);
+}
+
+}  // namespace quench

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/aligned.h"
+#include "base/float16.h"
+#include "quant/format.h"
+
+namespace quench {
+
+struct Compute;
+
+/// What a weight format wants its activations to be.
+enum class ActivationKind {
+  kF32,      ///< f32, f16 weights
+  kBF16,     ///< bf16 weights: rounded to bf16, below 2^-56 is zero
+  kBlock32,  ///< int8 with one f32 scale per 32
+  kBlock256  ///< int8 with one f32 scale per 256
+};
+
+[[nodiscard]] ActivationKind activation_kind(Format format) noexcept;
+
+/// Elements whose quants are summed once, for the formats whose weights have a bias or a minimum.
+inline constexpr std::size_t kSumElements = 16;
+
+/// Rows of activations in the form that one kind of weights multiplies with: made once, shared by Q, K, V or by gate and up.
+/// Quantization is per token: d = absmax / 127 in f32, q = round-half-even(x / d) within +-127, d = 0 gives 0.
+/// quants [rows][columns]  int8      scales [rows][columns / 32 or 256]  f32      sums [rows][columns / 16]  int16: exact sums of 16 quants
+class Activations {
+ public:
+  Activations() = default;
+  /// Room for `max_rows` x `max_columns` of any kind; reused from layer to layer. Throws Error(kOutOfMemory).
+  Activations(std::size_t max_rows, std::size_t max_columns);
+
+  /// Quantizes (or, for kF32, borrows) x: rows of `columns` f32, `stride` apart. x must stay alive while kF32 is used. Rows and columns
+  /// are within the room; columns are a whole number of blocks of the kind. Runs on the pool when there are several rows.
+  void assign(const Compute& compute, ActivationKind kind, const float* x, std::size_t rows, std::size_t columns, std::size_t stride);
+
+  [[nodiscard]] ActivationKind kind() const noexcept { return kind_; }
+  [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
+  [[nodiscard]] const float* f32_row(std::size_t row) const noexcept { return f32_ + row * f32_stride_; }
+  /// Followed by zeros up to a multiple of 32 elements.
+  [[nodiscard]] const BF16* bf16_row(std::size_t row) const noexcept {
+    return reinterpret_cast<const BF16*>(quants_.data()) + row * row_elements_;
+  }
+  [[nodiscard]] const std::int8_t* quants_row(std::size_t row) const noexcept {
+    return reinterpret_cast<const std::int8_t*>(quants_.data()) + row * row_elements_;
+  }
+  [[nodiscard]] const float* scales_row(std::size_t row) const noexcept { return scales_.data() + row * scales_per_row_; }
+  [[nodiscard]] const std::int16_t* sums_row(std::size_t row) const noexcept { return sums_.data() + row * (columns_ / kSumElements); }
+
+ private:
+  void assign_row(const Compute& compute, const float* x, std::size_t row) noexcept;
+
+  ActivationKind kind_ = ActivationKind::kF32;
+  std::size_t rows_ = 0;
+  std::size_t columns_ = 0;
+  std::size_t row_elements_ = 0;  ///< columns rounded up to 32
+  std::size_t scales_per_row_ = 0;
+  const float* f32_ = nullptr;
+  std::size_t f32_stride_ = 0;
+  AlignedBuffer quants_;
+  AlignedArray<float> scales_;
+  AlignedArray<std::int16_t> sums_;
+};
+
+}  // namespace quench

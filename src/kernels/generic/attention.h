@@ -1,0 +1,328 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention.h"
+#include "kernels/generic/exp.h"
+#include "kernels/generic/row_sum.h"
+#include "kernels/table.h"
+
+namespace quench::generic {
+
+// Loops over the registers of a block are unrolled in full, so that the arrays they index stay in registers.
+#define QUENCH_UNROLLED _Pragma("GCC unroll 16")
+#ifdef __clang__
+#define QUENCH_INLINE __attribute__((always_inline)) noexcept
+#else
+#define QUENCH_INLINE noexcept __attribute__((always_inline))
+#endif
+
+/// kernels/spec/attention.cpp over lanes: lanes run across positions for the scores, across channels for the values, so each sum is
+/// one chain of fma in the order that spec gives. Queries are taken in blocks that share every load of a key and a value.
+template <typename L>
+struct Attention {
+  using F = typename L::F;
+  using E = Exp<L>;
+
+  // A block of r queries keeps r x registers_per_query(r) accumulators, each a chain of fma: latency 4 at 2 a cycle wants 8 of them.
+  // Of AVX2's 16 registers 8 are accumulators (1 query x 8, 2 x 4, 3 x 2, 4 x 2), and 12 for 6 queries, as a strip is 2 registers
+  // wide; the others hold the shared keys or values and a broadcast. (3 x 4 would leave one register over: GCC fits it in and gains
+  // nothing, clang spills and takes twice the time.) AVX-512 and NEON have 32: 24 accumulators, 6 queries x 4.
+  static constexpr std::size_t kMaxQueries = 6;
+  static constexpr std::size_t kAccumulators = L::kN == 8 ? 8 : 24;
+  /// Registers that the scores of one page fill: no block needs more of them per query.
+  static constexpr std::size_t kPageRegisters = kPagePositions / L::kN;
+  static constexpr std::size_t kStripRegisters = kStripPositions / L::kN;
+
+  static constexpr std::size_t registers_per_query(std::size_t queries) {
+    std::size_t registers = kPageRegisters;
+    while (registers * queries > kAccumulators) registers /= 2;
+    return registers < kStripRegisters ? kStripRegisters : registers;
+  }
+
+  static void store_key(F16* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept {
+    F16* strip = page_keys + slot / kStripPositions * head_dim * kStripPositions + slot % kStripPositions;
+    for (std::size_t d = 0; d < head_dim; d += L::kN) {
+      std::uint16_t halves[L::kN];
+      const std::size_t count = to_halves(key, d, head_dim, halves);
+      for (std::size_t i = 0; i < count; ++i) strip[(d + i) * kStripPositions].bits = halves[i];
+    }
+  }
+
+  static void store_value(F16* page_values, std::size_t slot, const float* value, std::size_t head_dim) noexcept {
+    F16* row = page_values + slot * head_dim;
+    for (std::size_t d = 0; d < head_dim; d += L::kN) {
+      std::uint16_t halves[L::kN];
+      const std::size_t count = to_halves(value, d, head_dim, halves);
+      for (std::size_t i = 0; i < count; ++i) row[d + i].bits = halves[i];
+    }
+  }
+
+  static void finish(float* out, float sum, std::size_t head_dim) noexcept {
+    std::size_t d = 0;
+    for (; d + L::kN <= head_dim; d += L::kN) L::storeu(out + d, L::div(L::loadu(out + d), L::set1(sum)));
+    if (d < head_dim) {
+      const F rest = L::div(L::load_partial(out + d, head_dim - d), L::set1(sum));
+      L::store_partial(out + d, rest, head_dim - d);
+    }
+  }
+
+  static void attend_page(const AttendPage& page) noexcept {
+    std::size_t remaining = 0;
+    for (std::size_t i = 0; i < page.n_queries; ++i) remaining += page.first[i] < page.last[i] ? 1 : 0;
+    // Blocks of nearly equal size: seven queries as 4 + 3, not 6 + 1.
+    std::size_t blocks = (remaining + kMaxQueries - 1) / kMaxQueries;
+    std::size_t next = 0;
+    std::size_t queries[kMaxQueries];
+    for (; blocks > 0; --blocks) {
+      const std::size_t count = (remaining + blocks - 1) / blocks;
+      for (std::size_t taken = 0; taken < count; ++next) {
+        if (page.first[next] < page.last[next]) queries[taken++] = next;
+      }
+      attend_block(page, queries, count);
+      remaining -= count;
+    }
+  }
+
+  static void fill(KernelTable& table) noexcept {
+    table.store_key_f16 = store_key;
+    table.store_value_f16 = store_value;
+    table.attend_page_f16 = attend_page;
+    table.finish_attention = finish;
+  }
+
+ private:
+  static std::size_t to_halves(const float* row, std::size_t d, std::size_t head_dim, std::uint16_t* halves) noexcept {
+    const std::size_t count = head_dim - d < L::kN ? head_dim - d : L::kN;
+    const F v = count == L::kN ? L::loadu(row + d) : L::load_partial(row + d, count);
+    L::store_f16_saturate(reinterpret_cast<F16*>(halves), v);
+    return count;
+  }
+
+  static void attend_block(const AttendPage& page, const std::size_t* queries, std::size_t count) noexcept {
+    switch (count) {
+      case 1: return Block<1>(page, queries).attend();
+      case 2: return Block<2>(page, queries).attend();
+      case 3: return Block<3>(page, queries).attend();
+      case 4: return Block<4>(page, queries).attend();
+      case 5: return Block<5>(page, queries).attend();
+      default: return Block<6>(page, queries).attend();
+    }
+  }
+
+  template <std::size_t kQueries>
+  struct Block {
+    template <std::size_t kRegisters>
+    struct Sums {
+      F of[kQueries][kRegisters];
+
+      [[gnu::always_inline]] Sums() noexcept {
+        QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
+          QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) of[r][c] = L::zero();
+        }
+      }
+      /// One query.
+      template <typename Load>
+      [[gnu::always_inline]] void add(std::size_t r, float factor, const Load& load) noexcept {
+        const F lanes = L::set1(factor);
+        QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) of[r][c] = L::fma(lanes, load(c), of[r][c]);
+      }
+      /// All queries. Whichever operands are fewer, broadcasts or shared registers, are held while the others pass by one at a time.
+      template <typename Factor, typename Load>
+      [[gnu::always_inline]] void add_all(const Factor& factor, const Load& load) noexcept {
+        if constexpr (kQueries < kRegisters) {
+          F lanes[kQueries];
+          QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) lanes[r] = L::set1(factor(r));
+          QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) {
+            const F shared = load(c);
+            QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) of[r][c] = L::fma(lanes[r], shared, of[r][c]);
+          }
+        } else {
+          F shared[kRegisters];
+          QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) shared[c] = load(c);
+          QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
+            const F lanes = L::set1(factor(r));
+            QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) of[r][c] = L::fma(lanes, shared[c], of[r][c]);
+          }
+        }
+      }
+    };
+
+    const AttendPage& page;
+    const float* query[kQueries];
+    float* out[kQueries];
+    AttentionState* state[kQueries];
+    std::size_t first[kQueries] = {};
+    std::size_t last[kQueries] = {};
+    // The slots that every query of the block sees; empty when there are none.
+    std::size_t shared_first = 0;
+    std::size_t shared_last = kPagePositions;
+    bool first_page[kQueries];
+    // Scores, then softmax weights.
+    alignas(64) float weights[kQueries][kPagePositions];
+    // exp(max - M) of each query, then exp(m - M).
+    alignas(64) float factors[16];
+
+    Block(const AttendPage& the_page, const std::size_t* queries) noexcept : page(the_page) {
+      for (std::size_t r = 0; r < kQueries; ++r) {
+        const std::size_t q = queries[r];
+        query[r] = page.queries + q * page.query_stride;
+        out[r] = page.out + q * page.out_stride;
+        state[r] = page.states + q;
+        first[r] = static_cast<std::size_t>(page.first[q]);
+        last[r] = static_cast<std::size_t>(page.last[q]);
+        if (first[r] > shared_first) shared_first = first[r];
+        if (last[r] < shared_last) shared_last = last[r];
+      }
+      if (shared_first > shared_last) shared_first = shared_last = kPagePositions;
+    }
+
+    void attend() noexcept {
+      score_strips();
+      softmax();
+      constexpr std::size_t kRegisters = registers_per_query(kQueries);
+      std::size_t d = 0;
+      for (; d + kRegisters * L::kN <= page.head_dim; d += kRegisters * L::kN) sum_values<kRegisters>(d, L::kN);
+      for (; d + L::kN <= page.head_dim; d += L::kN) sum_values<1>(d, L::kN);
+      if (d < page.head_dim) sum_values<1>(d, page.head_dim - d);
+    }
+
+    /// Strips that no query sees are left alone; the scores of slots that a query does not see are dropped in softmax().
+    void score_strips() noexcept {
+      std::size_t begin = kPagePositions;
+      std::size_t end = 0;
+      for (std::size_t r = 0; r < kQueries; ++r) {
+        if (first[r] < begin) begin = first[r];
+        if (last[r] > end) end = last[r];
+      }
+      constexpr std::size_t kStrips = registers_per_query(kQueries) / kStripRegisters;
+      std::size_t strip = begin / kStripPositions;
+      const std::size_t strips_end = (end + kStripPositions - 1) / kStripPositions;
+      for (; strip + kStrips <= strips_end; strip += kStrips) score<kStrips>(strip);
+      for (; strip < strips_end; ++strip) score<1>(strip);
+    }
+
+    template <std::size_t kStrips>
+    void score(std::size_t strip) noexcept {
+      constexpr std::size_t kRegisters = kStrips * kStripRegisters;
+      const std::size_t head_dim = page.head_dim;
+      const F16* keys = page.keys + strip * head_dim * kStripPositions;
+      Sums<kRegisters> sums;
+      for (std::size_t d = 0; d < head_dim; ++d, keys += kStripPositions) {
+        sums.add_all([&](std::size_t r) QUENCH_INLINE { return query[r][d]; },
+                     [&](std::size_t c) QUENCH_INLINE {
+                       return L::load_f16(keys + c / kStripRegisters * head_dim * kStripPositions + c % kStripRegisters * L::kN);
+                     });
+      }
+      QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
+        QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) {
+          L::store(weights[r] + strip * kStripPositions + c * L::kN, sums.of[r][c]);
+        }
+      }
+    }
+
+    void softmax() noexcept {
+      for (float& factor : factors) factor = 0.0f;
+      float page_sum[kQueries];
+      for (std::size_t r = 0; r < kQueries; ++r) {
+        const float page_max = mask_and_max(r);
+        page_sum[r] = exponentials(r, page_max);
+        AttentionState& running = *state[r];
+        first_page[r] = running.max == kNoScore;
+        const float max = running.max > page_max ? running.max : page_max;
+        factors[r] = running.max - max;
+        factors[8 + r] = page_max - max;
+        running.max = max;
+      }
+      for (std::size_t i = 0; i < 16; i += L::kN) L::store(factors + i, E::exp(L::load(factors + i)));
+      for (std::size_t r = 0; r < kQueries; ++r) {
+        AttentionState& running = *state[r];
+        running.sum = first_page[r] ? page_sum[r] : __builtin_fmaf(page_sum[r], factors[8 + r], running.sum * factors[r]);
+      }
+    }
+
+    float mask_and_max(std::size_t r) noexcept {
+      float* row = weights[r];
+      if (page.soft_cap > 0.0f) {
+        const F cap = L::set1(page.soft_cap);
+        const std::size_t begin = first[r] / kStripPositions * kStripPositions;
+        for (std::size_t p = begin; p < last[r]; p += L::kN) L::store(row + p, E::soft_cap(L::load(row + p), cap));
+      }
+      for (std::size_t p = 0; p < first[r]; ++p) row[p] = kNoScore;
+      for (std::size_t p = last[r]; p < kPagePositions; ++p) row[p] = kNoScore;
+      Partials<L> maxima(kNoScore);
+      for (std::size_t p = 0; p < kPagePositions; p += 16) {
+        QUENCH_UNROLLED for (std::size_t j = 0; j < Partials<L>::kRegisters; ++j) {
+          maxima.lanes[j] = L::max(maxima.lanes[j], L::load(row + p + j * L::kN));
+        }
+      }
+      return maxima.fold_max();
+    }
+
+    /// Invisible slots hold -infinity, whose exponential is +0.
+    float exponentials(std::size_t r, float page_max) noexcept {
+      float* row = weights[r];
+      const F max = L::set1(page_max);
+      Partials<L> sums(0.0f);
+      for (std::size_t p = 0; p < kPagePositions; p += 16) {
+        QUENCH_UNROLLED for (std::size_t j = 0; j < Partials<L>::kRegisters; ++j) {
+          const F e = E::exp(L::sub(L::load(row + p + j * L::kN), max));
+          L::store(row + p + j * L::kN, e);
+          sums.lanes[j] = L::add(sums.lanes[j], e);
+        }
+      }
+      return sums.fold_sum();
+    }
+
+    /// Channels [d, d + kRegisters * kN), or `width` < kN channels when kRegisters is 1. Positions ascend for each query: those before
+    /// the shared ones, the shared ones, those after.
+    template <std::size_t kRegisters>
+    void sum_values(std::size_t d, std::size_t width) noexcept {
+      Sums<kRegisters> sums;
+      std::size_t p = 0;
+      const auto load = [&](std::size_t c) QUENCH_INLINE { return load_value(p, d + c * L::kN, width); };
+      QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
+        const std::size_t end = last[r] < shared_first ? last[r] : shared_first;
+        for (p = first[r]; p < end; ++p) sums.add(r, weights[r][p], load);
+      }
+      for (p = shared_first; p < shared_last; ++p) {
+        sums.add_all([&](std::size_t r) QUENCH_INLINE { return weights[r][p]; }, load);
+      }
+      QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
+        for (p = shared_last; p < last[r]; ++p) sums.add(r, weights[r][p], load);
+      }
+      QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
+        QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) fold(r, d + c * L::kN, width, sums.of[r][c]);
+      }
+    }
+
+    [[gnu::always_inline]] F load_value(std::size_t p, std::size_t d, std::size_t width) const noexcept {
+      const F16* value = page.values + p * page.head_dim + d;
+      if (L::kN <= 8 || width == L::kN) return L::load_f16(value);
+      // A head whose channels end inside a register; head_dim is a multiple of 8, so only 16 lanes come here.
+      std::uint16_t halves[L::kN] = {};
+      for (std::size_t i = 0; i < width; ++i) halves[i] = value[i].bits;
+      return L::load_f16(reinterpret_cast<const F16*>(halves));
+    }
+
+    [[gnu::always_inline]] void fold(std::size_t r, std::size_t d, std::size_t width, F sum) noexcept {
+      float* target = out[r] + d;
+      const bool whole = L::kN <= 8 || width == L::kN;
+      if (!first_page[r]) {
+        const F running = whole ? L::loadu(target) : L::load_partial(target, width);
+        sum = L::fma(sum, L::set1(factors[8 + r]), L::mul(running, L::set1(factors[r])));
+      }
+      if (whole) {
+        L::storeu(target, sum);
+      } else {
+        L::store_partial(target, sum, width);
+      }
+    }
+  };
+};
+
+#undef QUENCH_UNROLLED
+#undef QUENCH_INLINE
+
+}  // namespace quench::generic

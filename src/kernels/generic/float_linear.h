@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/activations.h"
+#include "kernels/generic/repeat.h"
+#include "kernels/packing/tiles.h"
+#include "kernels/table.h"
+
+namespace quench::generic {
+
+/// f32, f16 and bf16 weights for any lanes V.
+template <class V>
+struct FloatLinear {
+  static constexpr int kSubs = static_cast<int>(tiles::kRows / V::kN) < 2 ? 1 : 2;
+
+  static void f32(const LinearTile& job) noexcept { groups<&FloatLinear::load_f32, sizeof(float)>(job); }
+  static void f16(const LinearTile& job) noexcept { groups<&FloatLinear::load_f16, sizeof(F16)>(job); }
+  static void bf16(const LinearTile& job) noexcept {
+    // Two chains for each accumulator: 4 tokens x 1 register of rows, or 1 token x 2, keep at least 4 running.
+    for_token_groups<4>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
+      constexpr int kBf16Subs = tokens == 1 ? kSubs : 1;
+      for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kBf16Subs) bf16_rows<kBf16Subs, tokens>(job, token, sub);
+    });
+  }
+
+ private:
+  using F = typename V::F;
+  using I = typename V::I;
+
+  static F load_f32(const std::byte* p) noexcept { return V::loadu(reinterpret_cast<const float*>(p)); }
+  static F load_f16(const std::byte* p) noexcept { return V::load_f16(reinterpret_cast<const F16*>(p)); }
+
+  template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes>
+  static void groups(const LinearTile& job) noexcept {
+    for_token_groups<V::kFloatTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
+      for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kSubs) rows<kLoad, kElementBytes, tokens>(job, token, sub);
+    });
+  }
+
+  /// acc = fma(w, x, acc), k ascending.
+  template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes, int kTokens>
+  static void rows(const LinearTile& job, std::size_t token, std::size_t sub) noexcept {
+    const float* x[kTokens];
+    F acc[kSubs][kTokens];
+    for (int t = 0; t < kTokens; ++t) {
+      x[t] = job.x->f32_row(job.first_token + token + static_cast<std::size_t>(t));
+      for (int s = 0; s < kSubs; ++s) acc[s][t] = V::zero();
+    }
+    const std::byte* weights = job.tile + sub * V::kN * kElementBytes;
+    for (std::size_t k = 0; k < job.columns; ++k, weights += tiles::kRows * kElementBytes) {
+      F w[kSubs];
+      for (int s = 0; s < kSubs; ++s) w[s] = kLoad(weights + static_cast<std::size_t>(s) * V::kN * kElementBytes);
+      for (int t = 0; t < kTokens; ++t) {
+        const F x_k = V::set1(x[t][k]);
+        for (int s = 0; s < kSubs; ++s) acc[s][t] = V::fma(w[s], x_k, acc[s][t]);
+      }
+    }
+    float* out = job.out + token * job.out_stride + sub * V::kN;
+    for (int s = 0; s < kSubs; ++s) {
+      for (int t = 0; t < kTokens; ++t)
+        V::storeu(out + static_cast<std::size_t>(t) * job.out_stride + static_cast<std::size_t>(s) * V::kN, acc[s][t]);
+    }
+  }
+
+  static F even_bf16(I pairs) noexcept { return V::from_bits(V::template shift_left<16>(pairs)); }
+  static F odd_bf16(I pairs) noexcept { return V::from_bits(V::and_i(pairs, V::set1_i(static_cast<std::int32_t>(0xFFFF0000u)))); }
+  static F flush(F w) noexcept { return V::select(V::lt(V::abs(w), V::set1(0x1p-56f)), V::zero(), w); }
+
+  /// Per 32 k two chains from zero, over the even and over the odd elements; acc = acc + (even + odd).
+  template <int kRowSubs, int kTokens>
+  static void bf16_rows(const LinearTile& job, std::size_t token, std::size_t sub) noexcept {
+    constexpr std::size_t kGroupPairs = 16;
+    const BF16* x[kTokens];
+    F acc[kRowSubs][kTokens];
+    for (int t = 0; t < kTokens; ++t) {
+      x[t] = job.x->bf16_row(job.first_token + token + static_cast<std::size_t>(t));
+      for (int s = 0; s < kRowSubs; ++s) acc[s][t] = V::zero();
+    }
+    const std::byte* weights = job.tile + sub * V::kN * 4;
+    const std::size_t pairs = (job.columns + 1) / 2;
+    for (std::size_t first = 0; first < pairs; first += kGroupPairs) {
+      add_bf16_group<kRowSubs, kTokens>(weights, x, first, first + kGroupPairs < pairs ? first + kGroupPairs : pairs, acc);
+    }
+    float* out = job.out + token * job.out_stride + sub * V::kN;
+    for (int s = 0; s < kRowSubs; ++s) {
+      for (int t = 0; t < kTokens; ++t) {
+        V::storeu(out + static_cast<std::size_t>(t) * job.out_stride + static_cast<std::size_t>(s) * V::kN, acc[s][t]);
+      }
+    }
+  }
+
+  template <int kRowSubs, int kTokens>
+  [[gnu::always_inline]] static void add_bf16_group(const std::byte* weights, const BF16* const (&x)[kTokens], std::size_t first,
+                                                    std::size_t last, F (&acc)[kRowSubs][kTokens]) noexcept {
+    F even[kRowSubs][kTokens];
+    F odd[kRowSubs][kTokens];
+    for (int s = 0; s < kRowSubs; ++s) {
+      for (int t = 0; t < kTokens; ++t) even[s][t] = odd[s][t] = V::zero();
+    }
+    for (std::size_t p = first; p < last; ++p) {
+      for (int s = 0; s < kRowSubs; ++s) {
+        const std::byte* pair = weights + p * tiles::kRows * 4 + static_cast<std::size_t>(s) * V::kN * 4;
+        const I w = V::loadu_i(reinterpret_cast<const std::int32_t*>(pair));
+        const F w_even = flush(even_bf16(w));
+        const F w_odd = flush(odd_bf16(w));
+        for (int t = 0; t < kTokens; ++t) {
+          std::int32_t word;
+          std::memcpy(&word, x[t] + 2 * p, sizeof(word));
+          const I x_pair = V::set1_i(word);
+          even[s][t] = V::fma(w_even, even_bf16(x_pair), even[s][t]);
+          odd[s][t] = V::fma(w_odd, odd_bf16(x_pair), odd[s][t]);
+        }
+      }
+    }
+    for (int s = 0; s < kRowSubs; ++s) {
+      for (int t = 0; t < kTokens; ++t) acc[s][t] = V::add(acc[s][t], V::add(even[s][t], odd[s][t]));
+    }
+  }
+};
+
+}  // namespace quench::generic

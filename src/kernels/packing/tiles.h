@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+
+#include "base/float16.h"
+
+/// Where things lie inside a packed tile of 16 rows: shared by packing and by the kernels of every instruction set. Drawn in
+/// docs/weights.md.
+namespace quench::tiles {
+
+inline constexpr std::size_t kRows = 16;
+/// A chunk holds 4 consecutive k of 16 rows, one byte each: byte 4 * row + (k % 4).
+inline constexpr std::size_t kChunkBytes = 64;
+inline constexpr std::size_t kChunkElements = 4;
+
+/// All blocks' scales first, then, 64-byte aligned, all blocks' quants.
+template <std::size_t kElements, std::size_t kScales, std::size_t kQuants>
+struct Shape {
+  static constexpr std::size_t kBlockElements = kElements;
+  static constexpr std::size_t kScaleBytes = kScales;  ///< per block of 16 rows
+  static constexpr std::size_t kQuantBytes = kQuants;  ///< per block of 16 rows
+
+  static constexpr std::size_t quants_offset(std::size_t columns) noexcept { return (columns / kElements * kScales + 63) / 64 * 64; }
+  static constexpr std::size_t bytes(std::size_t columns) noexcept { return quants_offset(columns) + columns / kElements * kQuants; }
+};
+
+inline constexpr std::size_t kF16Row = kRows * sizeof(F16);  ///< one f16 for each of the 16 rows
+
+/// d[16]; 8 chunks of quants with the sign bit flipped.
+using Q8_0 = Shape<32, kF16Row, 8 * kChunkBytes>;
+/// d[16]; 4 chunks: low nibbles are k 8c..8c+3, high nibbles k 8c+4..8c+7.
+using Q4_0 = Shape<32, kF16Row, 4 * kChunkBytes>;
+/// d[16], m[16]; quants as q4_0.
+using Q4_1 = Shape<32, 2 * kF16Row, 4 * kChunkBytes>;
+/// d[16]; quants as q4_0, then a chunk of fifth bits: bit g of byte 4r + j belongs to row r, k = 4g + j.
+using Q5_0 = Shape<32, kF16Row, 5 * kChunkBytes>;
+/// d[16], dmin[16], scales [4][16][2], minima [4][16][2] (8-bit each, sub-blocks 2p and 2p + 1 side by side); 32 chunks of nibbles.
+using Q4_K = Shape<256, 2 * kF16Row + 2 * 8 * kRows, 32 * kChunkBytes>;
+/// d[16], scales [8][16][2] (int8); per 16 k two chunks of low nibbles, then a chunk of high bits: bits 2g, 2g + 1 of byte 4r + j belong
+/// to row r, k = 4g + j.
+using Q6_K = Shape<256, kF16Row + 16 * kRows, 16 * 3 * kChunkBytes>;
+
+inline constexpr std::size_t kQ4KScales = 2 * kF16Row;           ///< offset of the scales inside a block's scale bytes
+inline constexpr std::size_t kQ4KMins = kQ4KScales + 8 * kRows;  ///< and of the minima
+inline constexpr std::size_t kQ6KScales = kF16Row;
+
+}  // namespace quench::tiles

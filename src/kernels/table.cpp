@@ -1,0 +1,92 @@
+#include "kernels/table.h"
+
+#include <string>
+#include <utility>
+
+#include "kernels/fillers.h"
+
+namespace quench {
+namespace {
+
+using Filler = void (*)(KernelTable&);
+
+KernelTable spec_table() {
+  KernelTable table;
+  spec::fill_linear(table.linear);
+  spec::fill_quantize(table);
+  spec::fill_rows(table);
+  spec::fill_attention(table);
+  return table;
+}
+
+/// Starts from the scalar kernels, so that an operation without one of its own still works.
+[[maybe_unused]] KernelTable isa_table(Isa isa, void (*fill_linear)(std::array<LinearKernel, kFormatSlots>&), Filler fill_quantize,
+                                       Filler fill_rows, Filler fill_attention) {
+  KernelTable table = spec_table();
+  table.isa = isa;
+  table.name = isa_name(isa).data();
+  fill_linear(table.linear);
+  fill_quantize(table);
+  fill_rows(table);
+  fill_attention(table);
+  return table;
+}
+
+}  // namespace
+
+const KernelTable& kernels_for(Isa isa) {
+  switch (isa) {
+#ifdef QUENCH_HAVE_AVX2
+    case Isa::kAvx2: {
+      static const KernelTable table = isa_table(isa, avx2::fill_linear, avx2::fill_quantize, avx2::fill_rows, avx2::fill_attention);
+      return table;
+    }
+#endif
+#ifdef QUENCH_HAVE_AVX512
+    case Isa::kAvx512: {
+      static const KernelTable table =
+          isa_table(isa, avx512::fill_linear, avx512::fill_quantize, avx512::fill_rows, avx512::fill_attention);
+      return table;
+    }
+#endif
+#ifdef QUENCH_HAVE_NEON
+    case Isa::kNeon: {
+      static const KernelTable table = isa_table(isa, neon::fill_linear, neon::fill_quantize, neon::fill_rows, neon::fill_attention);
+      return table;
+    }
+#endif
+    default: {
+      static const KernelTable table = spec_table();
+      return table;
+    }
+  }
+}
+
+std::vector<KernelPath> kernel_paths(const KernelTable& table) {
+  const KernelTable& scalar = kernels_for(Isa::kScalar);
+  std::vector<KernelPath> paths;
+  const auto add = [&](std::string operation, auto kernel, auto scalar_kernel) {
+    paths.push_back({std::move(operation), kernel == scalar_kernel ? scalar.name : table.name});
+  };
+  for (const FormatInfo& info : all_formats()) {
+    const auto slot = static_cast<std::size_t>(info.format);
+    if (table.linear[slot] != nullptr) add("linear " + std::string(info.name), table.linear[slot], scalar.linear[slot]);
+  }
+  add("quantize_block32", table.quantize_block32, scalar.quantize_block32);
+  add("quantize_block256", table.quantize_block256, scalar.quantize_block256);
+  add("round_bf16", table.round_bf16, scalar.round_bf16);
+  add("rms_norm", table.rms_norm, scalar.rms_norm);
+  add("rope", table.rope, scalar.rope);
+  add("add", table.add, scalar.add);
+  add("scale", table.scale, scalar.scale);
+  add("silu_mul", table.silu_mul, scalar.silu_mul);
+  add("gelu_mul", table.gelu_mul, scalar.gelu_mul);
+  add("soft_cap", table.soft_cap, scalar.soft_cap);
+  add("store_key_f16", table.store_key_f16, scalar.store_key_f16);
+  add("store_value_f16", table.store_value_f16, scalar.store_value_f16);
+  add("attend_page_f16", table.attend_page_f16, scalar.attend_page_f16);
+  add("finish_attention", table.finish_attention, scalar.finish_attention);
+  return paths;
+}
+
+}  // namespace quench

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/float16.h"
+#include "kernels/attention.h"
+#include "quant/format.h"
+
+namespace quench {
+
+class Activations;
+
+/// One tile of 16 output rows against `n_tokens` activation rows.
+/// tile     as PackedMatrix lays it out
+/// x        activations of the format's kind, rows [first_token, first_token + n_tokens)
+/// out      out[t * out_stride + r], r in [0, 16): f32; written, not added to
+struct LinearTile {
+  const std::byte* tile;
+  std::size_t columns;
+  const Activations* x;
+  std::size_t first_token;
+  std::size_t n_tokens;
+  float* out;
+  std::size_t out_stride;
+};
+using LinearKernel = void (*)(const LinearTile&) noexcept;
+
+inline constexpr std::size_t kFormatSlots = 64;
+
+enum class RopeStyle {
+  kHalf,        ///< channel i pairs with i + n/2 (NeoX: qwen, gemma)
+  kInterleaved  ///< channel 2i pairs with 2i + 1 (llama)
+};
+
+/// The kernels of one instruction set. Every entry equals the one of spec bit for bit; none allocates, validates or throws.
+struct KernelTable {
+  Isa isa = Isa::kScalar;
+  const char* name = "scalar";
+
+  std::array<LinearKernel, kFormatSlots> linear{};  ///< by Format number; null = not a format
+
+  /// n is a multiple of 32 (256). sums: one per 16.
+  void (*quantize_block32)(const float* x, std::size_t n, std::int8_t* quants, float* scales, std::int16_t* sums) noexcept = nullptr;
+  void (*quantize_block256)(const float* x, std::size_t n, std::int8_t* quants, float* scales, std::int16_t* sums) noexcept = nullptr;
+  void (*round_bf16)(const float* x, std::size_t n, BF16* out) noexcept = nullptr;
+
+  /// out[i] = (x[i] * (1 / sqrt(mean(x^2) + eps))) * weight[i]; the mean from 16 strided partial sums and a pairwise fold. weight may be
+  /// null (ones). out may be x.
+  void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* out) noexcept = nullptr;
+  /// Rotates the first n_rot channels of one head in place. cos, sin: [n_rot / 2].
+  /// a' = fma(a, cos, -(b * sin)), b' = fma(a, sin, b * cos).
+  void (*rope)(float* head, const float* cos, const float* sin, std::size_t n_rot, RopeStyle style) noexcept = nullptr;
+  void (*add)(float* x, const float* y, std::size_t n) noexcept = nullptr;  ///< x += y
+  void (*scale)(float* x, float factor, std::size_t n) noexcept = nullptr;  ///< x *= factor
+  void (*silu_mul)(const float* gate, const float* up, std::size_t n,
+                   float* out) noexcept = nullptr;  ///< out = (gate * sigmoid(gate)) * up
+  void (*gelu_mul)(const float* gate, const float* up, std::size_t n, float* out) noexcept = nullptr;  ///< tanh form of GELU, times up
+  void (*soft_cap)(float* x, float cap, std::size_t n) noexcept = nullptr;                             ///< x = cap * tanh(x / cap)
+
+  /// KV cache and attention: kernels/attention.h.
+  void (*store_key_f16)(F16* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept = nullptr;
+  void (*store_value_f16)(F16* page_values, std::size_t slot, const float* value, std::size_t head_dim) noexcept = nullptr;
+  void (*attend_page_f16)(const AttendPage&) noexcept = nullptr;
+  void (*finish_attention)(float* out, float sum, std::size_t head_dim) noexcept = nullptr;  ///< out[d] = out[d] / sum
+};
+
+/// The kernels for an ISA that isa_available() allows.
+[[nodiscard]] const KernelTable& kernels_for(Isa isa);
+
+/// Which code an entry of a table runs: an operation that an instruction set has no kernel for runs the scalar one.
+struct KernelPath {
+  std::string operation;  ///< "rms_norm", "linear q4_K", ...
+  std::string_view path;  ///< the table's name, or "scalar"
+};
+/// One per entry, in the order of the table; formats without a kernel anywhere are left out. For `quench info`.
+[[nodiscard]] std::vector<KernelPath> kernel_paths(const KernelTable& table);
+
+}  // namespace quench

@@ -1,0 +1,31 @@
+#include "model/activation_rows.h"
+
+namespace quench {
+
+ActivationScratch::ActivationScratch(std::size_t max_rows, std::size_t max_columns) {
+  // Pages are taken only when touched: a kind that the model does not use costs nothing.
+  for (Activations& activations : by_kind_) activations = Activations(max_rows, max_columns);
+}
+
+const Activations& ActivationScratch::assign(const Compute& compute, ActivationKind kind, const float* x, std::size_t n,
+                                             std::size_t columns, std::size_t stride) {
+  Activations& activations = by_kind_[static_cast<std::size_t>(kind)];
+  activations.assign(compute, kind, x, n, columns, stride);
+  return activations;
+}
+
+void ActivationScratch::multiply_jobs(const Compute& compute, const float* x, std::size_t n, std::size_t columns, std::size_t stride,
+                                      std::span<const LinearJob> jobs) {
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    std::array<LinearJob, kMaxJobs> same_kind{};
+    std::size_t count = 0;
+    for (const LinearJob& job : jobs) {
+      if (static_cast<std::size_t>(activation_kind(job.weights->format())) == kind) same_kind[count++] = job;
+    }
+    if (count == 0) continue;
+    const Activations& activations = assign(compute, static_cast<ActivationKind>(kind), x, n, columns, stride);
+    linear_jobs(compute, std::span(same_kind).first(count), activations);
+  }
+}
+
+}  // namespace quench

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/token.h"
+#include "text/tokenizer_cache.h"
+#include "text/tokenizer_merge.h"
+
+namespace quench {
+
+/// A symbol of SentencePiece merging: a range of the piece.
+struct TextRange {
+  std::uint32_t begin = 0;
+  std::uint32_t bytes = 0;
+};
+
+/// Memory of one encoding call; kept and reused by later calls.
+struct EncodeScratch {
+  PieceCache cache;
+  MergeBuffers merge;
+  std::vector<std::uint32_t> symbols;
+  std::vector<TextRange> ranges;
+  std::vector<std::size_t> ends;
+  std::string text;
+};
+
+/// Turns text without special tokens into ids. Immutable and shared between threads.
+class Encoder {
+ public:
+  Encoder() = default;
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
+  virtual ~Encoder() = default;
+
+  /// Appends the ids of `run`. `after_special`: it begins the text or follows a special token, where a space prefix goes.
+  virtual void encode(std::string_view run, bool after_special, EncodeScratch& scratch, std::vector<Token>& out) const = 0;
+  /// Appends the end of each of the pre-tokenizer's pieces of `text`.
+  virtual void pieces(std::string_view text, std::vector<std::size_t>& ends) const = 0;
+};
+
+/// Error(kBadRequest) for a byte that the vocabulary cannot express: dropping it would change the text in silence.
+[[noreturn]] void throw_no_token_for(unsigned char byte);
+
+}  // namespace quench
