@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares the NEON kernels with the scalar definition: cross-compiles tests/isa for aarch64 and runs it, under qemu-user where this
+# Compares the NEON kernels with the scalar definition and the pinned logits: cross-compiles tests/isa for aarch64 and runs it, under qemu-user where this
 # machine is no aarch64 one. Needs g++-aarch64-linux-gnu and qemu-user. Usage: scripts/check_neon.sh [BUILD_DIR]
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -12,7 +12,8 @@ flags="-std=c++23 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -ffp-contract=
 mkdir -p "$build"
 # The log is left out: it would need the logging libraries for aarch64, and no kernel uses it.
 sources=$(ls "$root"/src/base/*.cpp "$root"/src/quant/*.cpp "$root"/src/kernels/*.cpp "$root"/src/kernels/packing/*.cpp \
-  "$root"/src/kernels/spec/*.cpp "$root"/src/kernels/neon/*.cpp "$root"/tests/isa/*.cpp | grep -v -e '_test\.cpp$' -e '/log\.cpp$')
+  "$root"/src/kernels/spec/*.cpp "$root"/src/kernels/neon/*.cpp "$root"/src/gguf/*.cpp "$root"/src/model/*.cpp \
+  "$root"/tests/golden_logits.cpp "$root"/tests/isa/*.cpp | grep -v -e '_test\.cpp$' -e '/log\.cpp$')
 
 {
   echo "all: $build/kernel_check"
@@ -28,4 +29,4 @@ sources=$(ls "$root"/src/base/*.cpp "$root"/src/quant/*.cpp "$root"/src/kernels/
   printf '%s:%s\n\t%s -static%s -o %s -lpthread\n' "$build/kernel_check" "$objects" "$compiler" "$objects" "$build/kernel_check"
 } > "$build/Makefile"
 make --silent -f "$build/Makefile" -j"$(nproc)" all
-$runner "$build/kernel_check"
+QUENCH_GOLDEN_LOGITS=$root/tests/golden/logits/hashes.txt $runner "$build/kernel_check"

@@ -28,7 +28,7 @@ struct OpenedFile {
 OpenedFile open_regular(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) throw_io(path.string() + ": cannot open: " + system_error());
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0) {
     const std::string reason = system_error();
     ::close(descriptor);
@@ -173,9 +173,7 @@ void FileWriter::commit() {
 }
 
 std::string read_text(const std::string& path_or_dash, std::uint64_t limit_bytes) {
-  const auto too_large = [&] {
-    throw_bad_request(path_or_dash + ": larger than the limit of " + std::to_string(limit_bytes) + " bytes");
-  };
+  const auto too_large = [&] { throw_bad_request(path_or_dash + ": larger than the limit of " + std::to_string(limit_bytes) + " bytes"); };
   if (path_or_dash != "-") {
     const File file(path_or_dash);
     if (file.size_bytes() > limit_bytes) too_large();

@@ -21,12 +21,12 @@ TEST(Float16, EveryHalfSurvivesTheRoundTripThroughF32) {
 }
 
 TEST(Float16, RoundsToNearestAndTiesToEven) {
-  EXPECT_EQ(to_f16(1.0f + 0x1p-11f).bits, 0x3C00);            // half an ulp above 1: tie, down to even
-  EXPECT_EQ(to_f16(1.0f + 3 * 0x1p-11f).bits, 0x3C02);        // tie, up to even
-  EXPECT_EQ(to_f16(1.0f + 0x1.004p-11f).bits, 0x3C01);        // above the tie
-  EXPECT_EQ(to_f16(0x1p-25f).bits, 0x0000);                   // tie between 0 and the least subnormal
+  EXPECT_EQ(to_f16(1.0f + 0x1p-11f).bits, 0x3C00);      // half an ulp above 1: tie, down to even
+  EXPECT_EQ(to_f16(1.0f + 3 * 0x1p-11f).bits, 0x3C02);  // tie, up to even
+  EXPECT_EQ(to_f16(1.0f + 0x1.004p-11f).bits, 0x3C01);  // above the tie
+  EXPECT_EQ(to_f16(0x1p-25f).bits, 0x0000);             // tie between 0 and the least subnormal
   EXPECT_EQ(to_f16(0x1.8p-25f).bits, 0x0001);
-  EXPECT_EQ(to_f16(0x1.ff8p-15f).bits, 0x03FF);               // the largest subnormal
+  EXPECT_EQ(to_f16(0x1.ff8p-15f).bits, 0x03FF);  // the largest subnormal
   EXPECT_EQ(to_f16(-0.0f).bits, 0x8000);
 }
 

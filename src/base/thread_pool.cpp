@@ -55,7 +55,9 @@ void ThreadPool::run_erased(std::size_t count, Erased work, const void* context)
   // Sequentially consistent with the load of parked_: a worker either sees the new generation before it sleeps, or is counted here.
   generation_.fetch_add(1);
   if (parked_.load() > 0) {
-    { const std::lock_guard lock(mutex_); }
+    {
+      const std::lock_guard lock(mutex_);
+    }
     wake_.notify_all();
   }
   take_items(0);

@@ -30,8 +30,9 @@ class ThreadPool {
   template <typename Work>
   void run(std::size_t count, const Work& work) {
     static_assert(std::is_nothrow_invocable_v<const Work&, std::size_t, int>, "pool work must be noexcept");
-    run_erased(count, [](const void* context, std::size_t index, int worker) noexcept { (*static_cast<const Work*>(context))(index, worker); },
-               &work);
+    run_erased(
+        count, [](const void* context, std::size_t index, int worker) noexcept { (*static_cast<const Work*>(context))(index, worker); },
+        &work);
   }
 
  private:

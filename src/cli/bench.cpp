@@ -148,8 +148,8 @@ void print_json(const std::vector<BenchResult>& results, const LoadedModel& load
 void print_table(const std::vector<BenchResult>& results, const LoadedModel& loaded) {
   std::string text = fmt::format("{}: {} on {}, {} threads, weights {}, loaded in {:.2f} s\n\n{:<16} {:>14} {:>10} {:>8}\n",
                                  loaded.reader.path().filename().string(), loaded.compute.kernels.name, cpu_features().processor,
-                                 loaded.pool.thread_count(), human_bytes(loaded.model.weight_bytes()), loaded.load_seconds, "test", "tokens/s",
-                                 "+-", "GB/s");
+                                 loaded.pool.thread_count(), human_bytes(loaded.model.weight_bytes()), loaded.load_seconds, "test",
+                                 "tokens/s", "+-", "GB/s");
   for (const BenchResult& result : results) {
     const std::string rate = result.bytes_per_token > 0 ? fmt::format("{:.1f}", result.mean() * result.bytes_per_token / 1e9) : "";
     text += fmt::format("{:<16} {:>14.2f} {:>10.2f} {:>8}\n", result.test, result.mean(), result.spread(), rate);

@@ -22,7 +22,8 @@ int answer_once(ChatSession& session, const std::string& message) {
 int run_chat(ChatOptions options) {
   (void)options.model.take_model(1);
   std::optional<std::string> message;
-  if (!options.model.words.empty()) message = options.no_escape ? options.model.words.front() : process_escapes(options.model.words.front());
+  if (!options.model.words.empty())
+    message = options.no_escape ? options.model.words.front() : process_escapes(options.model.words.front());
   ChatSession session(std::move(options));
   const InterruptGuard interrupt;
   if (message) return answer_once(session, *message);
@@ -34,11 +35,14 @@ int run_chat(ChatOptions options) {
 void add_chat(CLI::App& app, Action& action) {
   auto options = std::make_shared<ChatOptions>();
   CLI::App* command = app.add_subcommand("chat", "Answer one message, or talk");
-  command->footer("Example:\n  quench chat model.gguf 'What is the capital of France?' --temp 0\n"
-                  "Without a message it is interactive; /help lists the commands there.");
+  command->footer(
+      "Example:\n  quench chat model.gguf 'What is the capital of France?' --temp 0\n"
+      "Without a message it is interactive; /help lists the commands there.");
   add_model_argument(*command, options->model, "words", "MODEL, then the message; without one, an interactive chat");
   command->add_option("--system,--sys,--system-prompt", options->system, "System message")->type_name("TEXT");
-  command->add_option("--chat-template", options->chat_template, "chatml, llama3, gemma or gemma4 instead of what the file's template calls for")
+  command
+      ->add_option("--chat-template", options->chat_template,
+                   "chatml, llama3, gemma or gemma4 instead of what the file's template calls for")
       ->type_name("NAME");
   CLI::Option* on = command->add_flag("--think", options->think_on, "Let a reasoning model reason; default: as the model's template does");
   command->add_flag("--no-think", options->think_off, "Do not let it reason")->excludes(on);

@@ -27,7 +27,8 @@ constexpr const char* kHelp =
     "  /load FILE     read one\n"
     "  /stats         tokens, speed, context\n"
     "  /quit          leave (so does Ctrl-D)\n"
-    "  Ctrl-C stops an answer. A line that ends with a backslash goes on in the next; a line of three double quotes starts and ends a text\n"
+    "  Ctrl-C stops an answer. A line that ends with a backslash goes on in the next; a line of three double quotes starts and ends a "
+    "text\n"
     "  of several lines.\n";
 
 constexpr std::string_view kBlockMark = "\"\"\"";
@@ -78,13 +79,14 @@ ChatSession::ChatSession(ChatOptions options) : options_(std::move(options)) {
     tokenizer_ = Tokenizer::from_metadata(reader.metadata(), options_.model.tokenizer);
   }
   loaded_ = std::make_unique<LoadedModel>(options_.model.model, options_.model);
-  forward_ = std::make_unique<Forward>(loaded_->model, loaded_->compute, ForwardOptions{.chunk = static_cast<std::size_t>(options_.model.chunk)});
+  forward_ =
+      std::make_unique<Forward>(loaded_->model, loaded_->compute, ForwardOptions{.chunk = static_cast<std::size_t>(options_.model.chunk)});
   const ContextPlan plan = plan_for(*loaded_, options_.model, *forward_);
   if (plan.limited_by_memory() && stderr_is_terminal()) {
     fmt::print(stderr, "context: {} tokens of {} (bounded by memory; --ctx asks for more)\n", plan.context, plan.trained);
   }
-  cache_ = std::make_unique<KvCache>(loaded_->model.kv_layout(),
-                                     KvCache::Options{.budget_bytes = plan.budget_bytes, .context = plan.context});
+  cache_ =
+      std::make_unique<KvCache>(loaded_->model.kv_layout(), KvCache::Options{.budget_bytes = plan.budget_bytes, .context = plan.context});
   conversation_ = std::make_unique<Conversation>(*forward_, *cache_, *tokenizer_, *template_, conversation_options());
 }
 
@@ -123,14 +125,16 @@ GenerationResult ChatSession::stream(const std::function<GenerationResult(const 
 }
 
 GenerationResult ChatSession::answer(const std::string& message) {
-  if (!conversation_->options().sampler.greedy()) fmt::print(stderr, "{}\n", styled(Style::kDim, fmt::format("seed: {}", conversation_->seed())));
+  if (!conversation_->options().sampler.greedy())
+    fmt::print(stderr, "{}\n", styled(Style::kDim, fmt::format("seed: {}", conversation_->seed())));
   return stream([&](const GenerationHooks& hooks) { return conversation_->send(message, hooks); });
 }
 
 int ChatSession::interact() {
   LineEditor editor(options_.no_history ? std::filesystem::path() : history_path());
   if (stderr_is_terminal()) {
-    fmt::print(stderr, "{}: /help lists the commands, Ctrl-D leaves, seed {}\n", loaded_->reader.path().filename().string(), conversation_->seed());
+    fmt::print(stderr, "{}: /help lists the commands, Ctrl-D leaves, seed {}\n", loaded_->reader.path().filename().string(),
+               conversation_->seed());
   }
   while (true) {
     interrupt_flag().store(false);
@@ -158,9 +162,10 @@ ChatSession::Outcome ChatSession::handle_line(const std::string& line) {
 ChatSession::Outcome ChatSession::handle_command(const std::string& line) {
   const std::size_t space = line.find(' ');
   const std::string name = line.substr(0, space);
-  const std::string argument = space == std::string::npos ? "" : line.substr(line.find_first_not_of(' ', space) == std::string::npos
-                                                                                  ? line.size()
-                                                                                  : line.find_first_not_of(' ', space));
+  const std::string argument =
+      space == std::string::npos
+          ? ""
+          : line.substr(line.find_first_not_of(' ', space) == std::string::npos ? line.size() : line.find_first_not_of(' ', space));
   if (name == "/quit" || name == "/exit") return Outcome::kQuit;
   if (name == "/help") {
     fmt::print(stderr, "{}", kHelp);
@@ -215,7 +220,8 @@ void ChatSession::load(const std::string& file) {
 
 void ChatSession::show_stats() const {
   const ConversationStats stats = conversation_->stats();
-  fmt::print(stderr, "turns: {}, context: {} of {} tokens\nlast answer: {} prompt tokens ({} cached), {:.1f} tok/s; {} tokens, {:.1f} tok/s\n",
+  fmt::print(stderr,
+             "turns: {}, context: {} of {} tokens\nlast answer: {} prompt tokens ({} cached), {:.1f} tok/s; {} tokens, {:.1f} tok/s\n",
              stats.turns, stats.context_used, stats.context, stats.last.prompt_tokens, stats.last.cached_tokens,
              stats.last.prefill_tokens_per_second(), stats.last.generated_tokens, stats.last.decode_tokens_per_second());
 }

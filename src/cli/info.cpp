@@ -78,9 +78,10 @@ void print_machine() {
   std::string isas;
   for (const Isa isa : available_isas()) isas += (isas.empty() ? "" : ", ") + std::string(isa_name(isa));
   const KernelTable& table = kernels_for(selected_isa());
-  write_answer(fmt::format("machine\n  processor            {}\n  instruction sets     {}\n  kernels              {}\n  threads              {}\n"
-                           "  memory available     {}\n",
-                           cpu_features().processor, isas, table.name, default_thread_count(), human_bytes(available_memory_bytes())));
+  write_answer(
+      fmt::format("machine\n  processor            {}\n  instruction sets     {}\n  kernels              {}\n  threads              {}\n"
+                  "  memory available     {}\n",
+                  cpu_features().processor, isas, table.name, default_thread_count(), human_bytes(available_memory_bytes())));
 }
 
 void print_kernel_paths() {
@@ -92,10 +93,11 @@ void print_kernel_paths() {
 void print_families() { write_answer(fmt::format("families\n  {}\n", family_names())); }
 
 void print_file(const gguf::Reader& reader, bool full) {
-  std::string text = fmt::format("file\n  path                 {}\n  version              GGUF v{}, alignment {}, {} {}\n  size                 {}\n"
-                                 "metadata\n",
-                                 reader.path().string(), reader.version(), reader.alignment(), reader.part_count(),
-                                 reader.part_count() == 1 ? "file" : "files", human_bytes(reader.total_file_bytes()));
+  std::string text = fmt::format(
+      "file\n  path                 {}\n  version              GGUF v{}, alignment {}, {} {}\n  size                 {}\n"
+      "metadata\n",
+      reader.path().string(), reader.version(), reader.alignment(), reader.part_count(), reader.part_count() == 1 ? "file" : "files",
+      human_bytes(reader.total_file_bytes()));
   for (const auto& entry : reader.metadata().entries()) text += fmt::format("  {} = {}\n", entry.key, value_text(entry.value, full));
   write_answer(text);
 }
@@ -137,11 +139,12 @@ void print_plan(const gguf::Reader& reader, const InfoOptions& options) {
   const auto chunk = static_cast<std::size_t>(options.model.chunk);
   const std::uint64_t available = available_memory_bytes();
   const std::uint64_t budget = available > weight_bytes ? (available - weight_bytes) / 2 : 0;
-  write_answer(fmt::format("memory plan\n  weights              {}\n  cache per position   {}\n  cache at full context {} for {} positions\n"
-                           "  cache budget         {} (half of what is free after the weights)\n  scratch              {} in chunks of {}\n",
-                           human_bytes(weight_bytes), human_bytes(layout.bytes_per_position()),
-                           human_bytes(layout.bytes_for(config.context_length, chunk)), config.context_length, human_bytes(budget),
-                           human_bytes(forward_scratch_bytes(config, chunk, static_cast<std::size_t>(threads))), chunk));
+  write_answer(
+      fmt::format("memory plan\n  weights              {}\n  cache per position   {}\n  cache at full context {} for {} positions\n"
+                  "  cache budget         {} (half of what is free after the weights)\n  scratch              {} in chunks of {}\n",
+                  human_bytes(weight_bytes), human_bytes(layout.bytes_per_position()),
+                  human_bytes(layout.bytes_for(config.context_length, chunk)), config.context_length, human_bytes(budget),
+                  human_bytes(forward_scratch_bytes(config, chunk, static_cast<std::size_t>(threads))), chunk));
 }
 
 int run_info(InfoOptions options) {

@@ -7,7 +7,7 @@ namespace quench::cli {
 namespace {
 
 std::atomic<bool> interrupted{false};
-struct sigaction previous_action {};
+struct sigaction previous_action{};
 
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
@@ -18,7 +18,7 @@ extern "C" void on_interrupt(int) {
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_interrupt;
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, &previous_action);

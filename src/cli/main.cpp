@@ -35,8 +35,9 @@ int run(int argc, char** argv) {
   app.name("quench");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("quench ") + QUENCH_VERSION);
-  app.footer("Answers go to stdout, everything else to stderr. Exit codes: 0 good, 1 failed check, 2 usage or bad request,\n"
-             "3 bad or unsupported file, 4 memory or i/o, 130 interrupted. `quench COMMAND --help` shows options and an example.");
+  app.footer(
+      "Answers go to stdout, everything else to stderr. Exit codes: 0 good, 1 failed check, 2 usage or bad request,\n"
+      "3 bad or unsupported file, 4 memory or i/o, 130 interrupted. `quench COMMAND --help` shows options and an example.");
   Action action;
   add_chat(app, action);
   add_run(app, action);

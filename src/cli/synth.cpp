@@ -59,7 +59,8 @@ void add_synth(CLI::App& app, Action& action) {
   command->add_option("--vocab", options->vocabulary, "GGUF file whose tokenizer is copied; else one is generated")->type_name("FILE");
   command->add_option("--vocab-size", options->spec.vocabulary_size, "Size of a generated vocabulary")->type_name("N");
   command->add_option("--context", options->spec.context_length, "Trained context to state")->type_name("N");
-  command->add_option("--rope-scaling", options->spec.rope_scaling, "none, linear, yarn, llama3; default: as the real model")->type_name("NAME");
+  command->add_option("--rope-scaling", options->spec.rope_scaling, "none, linear, yarn, llama3; default: as the real model")
+      ->type_name("NAME");
   command->add_option("--rope-factor", options->spec.rope_factor, "Factor of that scaling")->type_name("F");
   CLI::Option* untied = command->add_flag("--untied", options->untied, "An output matrix of its own; default: as the real model");
   command->add_flag("--tied", options->tied, "The embedding is the output matrix")->excludes(untied);

@@ -51,9 +51,7 @@ std::string human_bytes(std::uint64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 void ProgressBar::update(std::uint64_t done_bytes, std::uint64_t total_bytes) {
   if (!stderr_is_terminal() || total_bytes == 0) return;
@@ -63,7 +61,8 @@ void ProgressBar::update(std::uint64_t done_bytes, std::uint64_t total_bytes) {
   drawn_ = true;
   const double share = static_cast<double>(std::min(done_bytes, total_bytes)) / static_cast<double>(total_bytes);
   const int full = static_cast<int>(share * kBarCells);
-  fmt::print(stderr, "\r{} [{:=<{}}{: <{}}] {:3.0f} % of {}", label_, "", full, "", kBarCells - full, share * 100, human_bytes(total_bytes));
+  fmt::print(stderr, "\r{} [{:=<{}}{: <{}}] {:3.0f} % of {}", label_, "", full, "", kBarCells - full, share * 100,
+             human_bytes(total_bytes));
   std::fflush(stderr);
 }
 

@@ -153,8 +153,15 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 std::optional<std::uint64_t> hash_on(Isa isa, const std::string& model, const VerifyOptions& options) {
   std::array<int, 2> channel{};
   if (::pipe2(channel.data(), O_CLOEXEC) != 0) throw_io("verify: cannot make a pipe");
-  std::vector<std::string> arguments = {"quench",   "verify", "-m", model, "--hash", "--tokens", std::to_string(options.tokens),
-                                        "--window", std::to_string(options.model.window)};
+  std::vector<std::string> arguments = {"quench",
+                                        "verify",
+                                        "-m",
+                                        model,
+                                        "--hash",
+                                        "--tokens",
+                                        std::to_string(options.tokens),
+                                        "--window",
+                                        std::to_string(options.model.window)};
   std::vector<std::string> environment = environment_for(isa);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -247,8 +254,9 @@ int run_verify(VerifyOptions options) {
 void add_verify(CLI::App& app, Action& action) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* command = app.add_subcommand("verify", "Check that chunks, threads, cache and instruction sets give the same bits");
-  command->footer("Hashes the logits of every position of a fixed prompt in each way of computing them; exits 1 on any difference.\n"
-                  "Example:\n  quench verify model.gguf");
+  command->footer(
+      "Hashes the logits of every position of a fixed prompt in each way of computing them; exits 1 on any difference.\n"
+      "Example:\n  quench verify model.gguf");
   add_model_argument(*command, options->model, "words", "MODEL");
   add_compute_options(*command, options->model);
   command->add_option("--tokens", options->tokens, "Length of the prompt")->check(CLI::Range(2, 100000))->type_name("N");

@@ -1,7 +1,7 @@
 #include "kernels/generic/linear.h"
 
-#include "kernels/neon/dot.h"
 #include "kernels/fillers.h"
+#include "kernels/neon/dot.h"
 
 namespace quench::neon {
 
