@@ -49,7 +49,7 @@ class Peer:
         self.model = api.llama_model_load_from_file(path.encode(), api.llama_model_default_params())
         self.vocab = api.llama_model_get_vocab(self.model)
         params = api.llama_context_default_params()
-        params.n_ctx, params.n_batch, params.n_threads = 1024, 512, 2
+        params.n_ctx, params.n_batch, params.n_threads, params.n_threads_batch = 1024, 512, 2, 2
         self.context = api.llama_init_from_model(self.model, params)
 
     def greedy(self, ids):

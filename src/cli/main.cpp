@@ -54,6 +54,11 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    const auto named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+    if (error.get_exit_code() != 0 && argc > 1 && argv[1][0] != '-' && app.get_subcommands(named).empty()) {
+      fmt::print(stderr, "quench: error: there is no command '{}'; quench --help lists them\n", argv[1]);
+      return kUsageExitCode;
+    }
     const int code = app.exit(error, std::cout, std::cerr);
     return code == 0 ? 0 : kUsageExitCode;
   }

@@ -10,7 +10,7 @@ namespace quench::gguf {
 std::string printable(std::string_view name) {
   constexpr std::size_t kShownBytes = 100;
   std::string shown(name.substr(0, kShownBytes));
-  std::ranges::replace_if(shown, [](char c) { return (c >= 0 && c < ' ') || c == 127; }, '?');
+  std::ranges::replace_if(shown, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
   return name.size() > kShownBytes ? shown + "..." : shown;
 }
 

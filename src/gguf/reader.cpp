@@ -48,11 +48,12 @@ Reader::Reader(const std::filesystem::path& path) : path_(path) {
   try {
     File file(path);
     directory_ = read_directory(file);
-    const std::size_t n_parts = count_parts(directory_.metadata, SplitName::parse(path), path.string());
-    if (n_parts == 1) {
-      parts_.push_back(std::move(file));
+    const std::optional<SplitName> name = SplitName::parse(path);
+    const std::size_t n_parts = count_parts(directory_.metadata, name, path.string());
+    if (name && n_parts > 1) {
+      open_parts(*name);
     } else {
-      open_parts(n_parts);
+      parts_.push_back(std::move(file));
     }
     index_tensors();
   } catch (const std::bad_alloc&) {
@@ -60,16 +61,15 @@ Reader::Reader(const std::filesystem::path& path) : path_(path) {
   }
 }
 
-void Reader::open_parts(std::size_t n_parts) {
-  const SplitName name = SplitName::parse(path_).value();
+void Reader::open_parts(const SplitName& name) {
   directory_ = {};
-  for (std::size_t part = 0; part < n_parts; ++part) {
+  for (std::size_t part = 0; part < name.count; ++part) {
     const std::filesystem::path part_path = name.part_path(path_, part + 1);
     if (!std::filesystem::exists(part_path)) {
-      throw_bad_file(path_.string() + ": part " + std::to_string(part + 1) + " of " + std::to_string(n_parts) +
+      throw_bad_file(path_.string() + ": part " + std::to_string(part + 1) + " of " + std::to_string(name.count) +
                      " is missing: " + part_path.string());
     }
-    add_part(part_path, part, n_parts);
+    add_part(part_path, part, name.count);
   }
   check_split_key(directory_.metadata, "split.tensors.count", directory_.tensors.size(), parts_.front().path().string());
 }

@@ -12,6 +12,8 @@
 
 namespace quench::gguf {
 
+struct SplitName;
+
 /// An opened model: one file, or all parts of a split one found from any part. Tensors are in file order, part after part; the
 /// metadata is the first part's.
 class Reader {
@@ -39,7 +41,7 @@ class Reader {
   void drop_cache(const TensorInfo& tensor) const noexcept;
 
  private:
-  void open_parts(std::size_t n_parts);
+  void open_parts(const SplitName& name);
   void add_part(const std::filesystem::path& path, std::size_t part, std::size_t n_parts);
   void index_tensors();
 
