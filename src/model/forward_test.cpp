@@ -80,7 +80,7 @@ TEST(Forward, CachedEqualsUncachedForEveryFamilyAndChunk) {
   for (const TinyModel& file : every_family()) {
     Bench bench(file);
     const Rows expected = bench.uncached(tokens);
-    for (const std::size_t chunk : {1, 2, 3, 7, 16, 63, 64, 65, 128, 511}) {
+    for (const std::size_t chunk : {1u, 2u, 3u, 7u, 16u, 63u, 64u, 65u, 128u, 511u}) {
       EXPECT_EQ(bench.cached(tokens, chunk), expected) << file.name << ", chunk " << chunk;
     }
   }
@@ -102,10 +102,10 @@ TEST(Forward, ThreadsAndInstructionSetsGiveTheSameBits) {
 
 TEST(Forward, AWindowOnAnyModelIsTheSameCachedAndUncached) {
   const std::vector<TokenId> tokens = tiny_tokens(150);
-  for (const std::size_t window : {1, 5, 64, 100}) {
+  for (const std::size_t window : {1u, 5u, 64u, 100u}) {
     Bench bench(TinyModel("qwen2"), 2, window);
     const Rows expected = bench.uncached(tokens);
-    for (const std::size_t chunk : {1, 7, 64, 200}) EXPECT_EQ(bench.cached(tokens, chunk), expected) << window << ", chunk " << chunk;
+    for (const std::size_t chunk : {1u, 7u, 64u, 200u}) EXPECT_EQ(bench.cached(tokens, chunk), expected) << window << ", chunk " << chunk;
   }
 }
 
@@ -126,7 +126,7 @@ TEST(Forward, TheLastRowAloneHasTheSameBits) {
   for (const TinyModel& file : every_family()) {
     Bench bench(file);
     const Rows expected = bench.uncached(tokens);
-    for (const std::size_t chunk : {1, 64, 129, 512}) {
+    for (const std::size_t chunk : {1u, 64u, 129u, 512u}) {
       KvSequence sequence(bench.cache);
       Forward forward(bench.model, bench.compute(), {.chunk = chunk});
       const auto logits = forward.prefill(sequence, 0, tokens);
@@ -156,7 +156,7 @@ TEST(Forward, TruncateThenReplayGivesTheSameBits) {
   KvSequence sequence(bench.cache);
   Forward forward(bench.model, bench.compute(), {.chunk = 64});
   (void)forward.prefill(sequence, 0, tokens);
-  for (const std::size_t kept : {139, 128, 65, 64, 1, 0}) {
+  for (const std::size_t kept : {139u, 128u, 65u, 64u, 1u, 0u}) {
     // What comes instead of the truncated part must leave no trace.
     sequence.truncate(kept);
     (void)forward.decode(sequence, kept, 3);
