@@ -136,7 +136,7 @@ class LlamaCpp:
         self.n_vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
         params = llama_cpp.llama_context_default_params()
         params.n_ctx, params.n_batch, params.n_ubatch = most_tokens + 64, most_tokens, most_tokens
-        params.n_threads = params.n_threads_batch = 2
+        params.n_threads = params.n_threads_batch = 1
         self.context = llama_cpp.llama_init_from_model(self.model, params)
 
     def logits(self, ids):

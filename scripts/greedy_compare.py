@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Greedy text of 64 tokens on 20 chat prompts: quench against llama.cpp, the same ids in.
 
-usage: greedy_compare.py SMOLLM2.gguf [--quench build/release/quench]
+usage: greedy_compare.py SMOLLM2.gguf [--quench build/release/quench] [--self]
+
+--self compares llama.cpp with itself instead, flash attention on and off: how much of a difference is the noise of 8-bit activations.
 
 Needs a Python with llama-cpp-python 0.3.36. Prints a line per prompt: equal, or where the two part and by which margin (llama.cpp's
 logits, best minus second). Exits 1 when more than 3 part, or one parts at a margin of 0.15 or more.
@@ -37,19 +39,21 @@ def prompt_ids(program, model, message):
 
 
 def quench_ids(program, model, ids):
-    command = [program, "run", model, "--ids", " ".join(map(str, ids)), "-n", str(TOKENS), "--temp", "0", "--print-ids"]
+    command = [program, "run", model, "--ids", " ".join(map(str, ids)), "-n", str(TOKENS), "--temp", "0", "--print-ids", "-t", "1"]
     return [int(i) for i in subprocess.run(command, check=True, capture_output=True).stdout.split()]
 
 
 class Peer:
-    def __init__(self, path):
+    def __init__(self, path, flash_attention=None):
         self.quiet = api.llama_log_callback(lambda *_: None)  # the library keeps no reference of its own
         api.llama_log_set(self.quiet, ctypes.c_void_p(0))
         api.llama_backend_init()
         self.model = api.llama_model_load_from_file(path.encode(), api.llama_model_default_params())
         self.vocab = api.llama_model_get_vocab(self.model)
         params = api.llama_context_default_params()
-        params.n_ctx, params.n_batch, params.n_threads, params.n_threads_batch = 1024, 512, 2, 2
+        params.n_ctx, params.n_batch, params.n_threads, params.n_threads_batch = 1024, 512, 1, 1
+        if flash_attention is not None:
+            params.flash_attn_type = int(flash_attention)
         self.context = api.llama_init_from_model(self.model, params)
 
     def greedy(self, ids):
@@ -73,13 +77,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--quench", default="build/release/quench")
+    parser.add_argument("--self", dest="compare_self", action="store_true")
     options = parser.parse_args()
     program, peer = str(ROOT / options.quench), Peer(options.model)
+    other = Peer(options.model, flash_attention=False) if options.compare_self else None
     parted, wide = 0, 0
     print("| prompt | result |\n|---|---|")
     for message in PROMPTS:
         ids = prompt_ids(program, options.model, message)
-        ours, (theirs, margins) = quench_ids(program, options.model, ids), peer.greedy(ids)
+        ours = other.greedy(ids)[0] if other else quench_ids(program, options.model, ids)
+        theirs, margins = peer.greedy(ids)
         if ours == theirs:
             result = f"equal, {len(ours)} tokens"
         else:

@@ -16,6 +16,11 @@ constexpr int kSpinsBeforeParking = 20000;
 // The joining thread yields after this many spins, so that more threads than cores still make progress.
 constexpr int kSpinsBeforeYield = 4000;
 
+// gate_: run number in the upper half, then the open bit, then the count of workers inside the run.
+constexpr std::uint64_t kOpen = std::uint64_t{1} << 31;
+constexpr std::uint64_t kWorkersMask = kOpen - 1;
+constexpr std::uint64_t run_number(std::uint64_t gate) noexcept { return gate >> 32; }
+
 void spin_pause() noexcept {
 #if defined(__x86_64__)
   _mm_pause();
@@ -51,9 +56,8 @@ void ThreadPool::run_erased(std::size_t count, Erased work, const void* context)
   context_ = context;
   count_ = count;
   next_.store(0, std::memory_order_relaxed);
-  busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-  // Sequentially consistent with the load of parked_: a worker either sees the new generation before it sleeps, or is counted here.
-  generation_.fetch_add(1);
+  // Sequentially consistent with the load of parked_: a worker either sees the new run before it sleeps, or is counted here.
+  gate_.store(((run_number(gate_.load(std::memory_order_relaxed)) + 1) << 32) | kOpen);
   if (parked_.load() > 0) {
     {
       const std::lock_guard lock(mutex_);
@@ -61,13 +65,28 @@ void ThreadPool::run_erased(std::size_t count, Erased work, const void* context)
     wake_.notify_all();
   }
   take_items(0);
-  for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
+  // Every item is taken. Whoever joined is finishing one; whoever did not may not join any more.
+  gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  for (int spins = 0; (gate_.load(std::memory_order_acquire) & kWorkersMask) != 0; ++spins) {
     if (spins < kSpinsBeforeYield) {
       spin_pause();
     } else {
       std::this_thread::yield();
     }
   }
+}
+
+/// Enters the current run if it is new and open. `seen` becomes its number either way.
+bool ThreadPool::join_run(std::uint64_t& seen) noexcept {
+  std::uint64_t gate = gate_.load(std::memory_order_acquire);
+  while (run_number(gate) != seen && (gate & kOpen) != 0) {
+    if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      seen = run_number(gate);
+      return true;
+    }
+  }
+  seen = run_number(gate);
+  return false;
 }
 
 void ThreadPool::take_items(int worker) noexcept {
@@ -83,21 +102,20 @@ void ThreadPool::worker_loop(int worker) {
   std::uint64_t seen = 0;
   for (;;) {
     int spins = 0;
-    while (generation_.load(std::memory_order_acquire) == seen && !stopping_.load(std::memory_order_relaxed)) {
+    while (run_number(gate_.load(std::memory_order_acquire)) == seen && !stopping_.load(std::memory_order_relaxed)) {
       if (++spins < kSpinsBeforeParking) {
         spin_pause();
         continue;
       }
       std::unique_lock lock(mutex_);
       parked_.fetch_add(1);
-      wake_.wait(lock, [&] { return generation_.load() != seen || stopping_.load(); });
+      wake_.wait(lock, [&] { return run_number(gate_.load()) != seen || stopping_.load(); });
       parked_.fetch_sub(1);
     }
     if (stopping_.load(std::memory_order_relaxed)) return;
-    // Generations cannot be skipped: run waits for every worker before it returns.
-    ++seen;
+    if (!join_run(seen)) continue;
     take_items(worker);
-    busy_.fetch_sub(1, std::memory_order_release);
+    gate_.fetch_sub(1, std::memory_order_release);
   }
 }
 

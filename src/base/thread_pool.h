@@ -12,8 +12,9 @@
 namespace quench {
 
 /// A fork-join pool. `run` hands out the indices 0..count-1 through one atomic counter to the calling thread and the workers, and
-/// returns when all are done. Which thread takes which index is open; work items are fixed, so results do not depend on it.
-/// Workers spin briefly between runs, then park: an idle pool uses no CPU.
+/// returns when all are done. Which thread takes which index is open; work items are fixed, so results do not depend on it. A worker
+/// that the system has not scheduled by the time the work is done is not waited for. Workers spin briefly between runs, then park: an
+/// idle pool uses no CPU.
 ///
 /// The work function must not throw and must not call run on the same pool. One thread calls run at a time.
 class ThreadPool {
@@ -39,6 +40,7 @@ class ThreadPool {
   using Erased = void (*)(const void*, std::size_t, int) noexcept;
   void run_erased(std::size_t count, Erased work, const void* context);
   void worker_loop(int worker);
+  bool join_run(std::uint64_t& seen) noexcept;
   void take_items(int worker) noexcept;
 
   std::vector<std::thread> workers_;
@@ -46,8 +48,8 @@ class ThreadPool {
   const void* context_ = nullptr;
   std::size_t count_ = 0;
   alignas(64) std::atomic<std::size_t> next_{0};
-  alignas(64) std::atomic<std::uint64_t> generation_{0};
-  alignas(64) std::atomic<int> busy_{0};
+  /// Run number, whether workers may still join it, and how many have: see thread_pool.cpp.
+  alignas(64) std::atomic<std::uint64_t> gate_{0};
   alignas(64) std::atomic<int> parked_{0};
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;

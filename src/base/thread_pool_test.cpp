@@ -14,7 +14,7 @@ namespace {
 TEST(ThreadPool, EveryIndexRunsExactlyOnce) {
   for (const int threads : {1, 2, 5}) {
     ThreadPool pool(threads);
-    for (const std::size_t count : {0, 1, 2, 7, 1000}) {
+    for (const std::size_t count : {0uz, 1uz, 2uz, 7uz, 1000uz}) {
       std::vector<std::atomic<int>> hits(count);
       pool.run(count, [&](std::size_t index, int worker) noexcept {
         if (worker >= 0 && worker < threads) hits[index].fetch_add(1);

@@ -128,6 +128,7 @@ void print_plan(const gguf::Reader& reader, const InfoOptions& options) {
   ModelConfig config;
   try {
     config = read_config(reader.metadata());
+    config.n_vocab = static_cast<std::size_t>(reader.tensor("token_embd.weight").rows());
   } catch (const Error& error) {
     write_answer(fmt::format("memory plan\n  not runnable: {}\n", error.what()));
     return;

@@ -124,6 +124,7 @@ void BpeRules::emit_fallback(Symbol symbol, std::vector<Token>& out) const {
   for (const char c : extra_bytes_[symbol - vocab_.size()]) {
     const Token token = byte_ids_[static_cast<unsigned char>(c)];
     if (token == kNoToken) throw_no_token_for(static_cast<unsigned char>(c));
+    if (token == kSkipToken) continue;
     out.push_back(token);
   }
 }

@@ -84,7 +84,7 @@ class BpeRules {
   std::vector<Symbol> character_symbols_;  ///< 128: ASCII, kEscapedSpaces
   std::unordered_map<std::string, Symbol, TextHash, std::equal_to<>> extra_;  ///< texts that only merges mention
   std::vector<std::string> extra_bytes_;                                      ///< what each extra symbol stands for
-  std::vector<Token> byte_ids_;                                               ///< 256: token of a byte, the unknown token, or kNoToken
+  std::vector<Token> byte_ids_;  ///< 256: token of a byte, the unknown token, kSkipToken or kNoToken
   SafeCuts cuts_;
 };
 

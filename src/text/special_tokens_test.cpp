@@ -28,7 +28,9 @@ std::vector<Fragment> partition_by_definition(const Case& c, std::string_view te
     const bool first = std::find(c.texts.begin(), c.texts.end(), c.texts[t]) - c.texts.begin() == static_cast<std::ptrdiff_t>(t);
     if (first && c.types[t] != TokenType::kNormal && (trusted || c.types[t] == TokenType::kUserDefined)) order.push_back(t);
   }
-  std::stable_sort(order.begin(), order.end(), [&](Token a, Token b) { return c.texts[a].size() > c.texts[b].size(); });
+  // The longest first, the lowest id among equals.
+  std::ranges::sort(
+      order, [&](Token a, Token b) { return c.texts[a].size() != c.texts[b].size() ? c.texts[a].size() > c.texts[b].size() : a < b; });
   std::vector<Fragment> parts;
   if (!text.empty()) parts.push_back({0, text.size(), kNoToken});
   for (const Token token : order) {

@@ -43,7 +43,7 @@ struct SpmEncoder::Rules {
 };
 
 SpmEncoder::SpmEncoder(const Vocab& vocab, const std::vector<float>& scores, bool add_space_prefix, Token unknown)
-    : vocab_(vocab), add_space_prefix_(add_space_prefix), keys_(keys_of(vocab)), index_(keys_) {
+    : add_space_prefix_(add_space_prefix), keys_(keys_of(vocab)), index_(keys_) {
   ranks_.reserve(vocab.size());
   for (Token token = 0; token < vocab.size(); ++token) {
     ranks_.push_back(rank_of_score(scores[token]));
@@ -97,6 +97,7 @@ void SpmEncoder::emit(std::string_view symbol, std::vector<Token>& out) const {
   for (const char c : symbol) {
     const Token token = byte_ids_[static_cast<unsigned char>(c)];
     if (token == kNoToken) throw_no_token_for(static_cast<unsigned char>(c));
+    if (token == kSkipToken) continue;
     out.push_back(token);
   }
 }

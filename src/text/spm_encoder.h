@@ -34,12 +34,11 @@ class SpmEncoder final : public Encoder {
   void merge(std::string_view segment, EncodeScratch& scratch, std::vector<Token>& out) const;
   void emit(std::string_view symbol, std::vector<Token>& out) const;
 
-  const Vocab& vocab_;
   bool add_space_prefix_;
   TextArena keys_;  ///< by token: its text with unescaped spaces; empty where text never becomes it
   ArenaIndex index_;
   std::vector<std::uint32_t> ranks_;  ///< by token: lower for a higher score
-  std::vector<Token> byte_ids_;       ///< 256: token of a byte, the unknown token, or kNoToken
+  std::vector<Token> byte_ids_;       ///< 256: token of a byte, the unknown token, kSkipToken or kNoToken
   SafeCuts cuts_;
 };
 

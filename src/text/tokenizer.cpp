@@ -104,10 +104,20 @@ TextForm form_of(const TokenizerParts& parts, const PreChoice& pre) {
   return parts.model == "llama" || !pre.traits.byte_encode ? TextForm::kEscapedSpaces : TextForm::kByteAlphabet;
 }
 
+void warn_of_skipped_bytes(const Vocab& vocab) {
+  std::string missing;
+  for (unsigned b = 0; b < 256; ++b) {
+    const auto byte = static_cast<unsigned char>(b);
+    if (vocab.byte_token(byte) == kNoToken) missing.append(" ").append(byte_escape(byte));
+  }
+  if (missing.empty()) return;
+  log_warning("the vocabulary has neither tokens for these bytes nor an unknown token, and texts lose them:" + missing);
+}
+
 }  // namespace
 
 struct Tokenizer::State {
-  State(const TokenizerParts& parts, PreChoice pre)
+  State(const TokenizerParts& parts, const TokenizerOptions& options, PreChoice pre)
       : vocab(parts.tokens, parts.types, form_of(parts, pre)),
         specials(vocab, strips_of(parts)),
         bos(parts.bos),
@@ -117,7 +127,8 @@ struct Tokenizer::State {
         space_prefix(parts.model == "llama" && parts.add_space_prefix),
         end_tokens(end_tokens_of(parts)),
         pre_mismatch(std::move(pre.mismatch)) {
-    const Token unknown = parts.unk.value_or(kNoToken);
+    const Token unknown = parts.unk.value_or(options.skip_inexpressible ? kSkipToken : kNoToken);
+    if (unknown == kSkipToken) warn_of_skipped_bytes(vocab);
     if (parts.model == "llama") {
       encoder = std::make_unique<SpmEncoder>(vocab, parts.scores, parts.add_space_prefix, unknown);
     } else {
@@ -164,7 +175,7 @@ std::unique_ptr<Tokenizer> Tokenizer::from_parts(TokenizerParts parts, const Tok
   complete_parts(parts);
   if (parts.model == "gemma4") parts.pre = "gemma4";
   PreChoice pre = parts.model == "llama" ? PreChoice{} : choose_pre(parts, options);
-  return std::unique_ptr<Tokenizer>(new Tokenizer(std::make_unique<State>(parts, std::move(pre))));
+  return std::unique_ptr<Tokenizer>(new Tokenizer(std::make_unique<State>(parts, options, std::move(pre))));
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}

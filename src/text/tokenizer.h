@@ -19,6 +19,9 @@ class Metadata;
 struct TokenizerOptions {
   std::string pre_override = {};  ///< --pre NAME; empty = what the file says
   bool strict = false;            ///< an unknown pre-tokenizer is Error(kUnsupported) instead of a warning
+  /// A byte for which the vocabulary has neither a token nor an unknown token is left out, with one warning when the tokenizer is made,
+  /// instead of being Error(kBadRequest) when it is met. For comparing ids with llama.cpp, which leaves it out in silence.
+  bool skip_inexpressible = false;
 };
 
 /// What a tokenizer is built from when there is no file.
@@ -57,7 +60,7 @@ struct TextSpan {
 ///   User-defined tokens are part of how a vocabulary writes plain text, and are recognised in any text, as in llama.cpp.
 /// - gpt-oss's <|start|>, <|channel|>, <|message|>, <|constrain|> and <|end|> stay control tokens (llama.cpp lets any text name them).
 /// - A byte is never dropped: a text that is no token becomes the tokens of its bytes, then the unknown token. A byte for which the
-///   vocabulary has neither is Error(kBadRequest).
+///   vocabulary has neither is Error(kBadRequest), unless the options say otherwise.
 /// - Malformed UTF-8 keeps its bytes: decode gives back exactly what was encoded (llama.cpp puts U+FFFD).
 class Tokenizer {
  public:

@@ -9,8 +9,12 @@
 #include "text/token.h"
 #include "text/tokenizer_cache.h"
 #include "text/tokenizer_merge.h"
+#include "text/tokenizer_vocab.h"
 
 namespace quench {
+
+/// In place of the unknown token: bytes without a token are left out.
+constexpr Token kSkipToken = kNoToken - 1;
 
 /// A symbol of SentencePiece merging: a range of the piece.
 struct TextRange {

@@ -106,6 +106,14 @@ TEST(Tokenizer, AByteThatCannotBeExpressedIsAnErrorAndNotDropped) {
   EXPECT_EQ(tokenizer->encode_raw("aa", Specials::kAsText), (Ids{0, 0}));
 }
 
+TEST(Tokenizer, AByteThatCannotBeExpressedIsLeftOutWhereTheOptionsSaySo) {
+  set_log_level(LogLevel::kOff);
+  const auto tokenizer = Tokenizer::from_parts(toy({"a"}), {.skip_inexpressible = true});
+  set_log_level(LogLevel::kWarning);
+  EXPECT_EQ(tokenizer->encode_raw("abca", Specials::kAsText), (Ids{0, 0}));
+  EXPECT_EQ(tokenizer->encode_raw("b", Specials::kAsText), Ids{});
+}
+
 TEST(Tokenizer, OfDuplicateTokensTheLowestIdCounts) {
   const auto tokenizer = Tokenizer::from_parts(toy({"a", "b", "a", "<|x|>", "<|x|>"}));
   EXPECT_EQ(tokenizer->encode_raw("a<|x|>", Specials::kRecognise), (Ids{0, 3}));
