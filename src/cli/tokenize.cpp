@@ -55,6 +55,8 @@ std::string printable(std::string_view bytes) {
 int run_tokenize(TokenizeOptions options) {
   const std::string model = options.model.take_model(1);
   const std::string file = options.model.words.empty() ? "-" : options.model.words.front();
+  // As llama.cpp does, but with a warning: bytes for which the vocabulary has no token at all are left out.
+  options.model.tokenizer.skip_inexpressible = true;
   const auto tokenizer = load_tokenizer(model, options.model.tokenizer);
   const std::string text = read_text(file, kTextFileLimitBytes);
   std::string out;

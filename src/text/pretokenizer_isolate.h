@@ -92,8 +92,8 @@ struct InRanges {
 
  private:
   static constexpr bool find(char32_t value) noexcept {
-    const auto after = std::upper_bound(std::begin(ranges), std::end(ranges), value, [](char32_t v, CodeRange r) { return v < r.first; });
-    return after != std::begin(ranges) && value <= std::prev(after)->last;
+    const auto range = std::lower_bound(std::begin(ranges), std::end(ranges), value, [](CodeRange r, char32_t v) { return r.last < v; });
+    return range != std::end(ranges) && range->first <= value;
   }
   static constexpr auto kAscii = [] {
     std::array<bool, 0x80> table{};
