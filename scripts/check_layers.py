@@ -21,7 +21,6 @@ BELOW = {
     "cli": ["engine", "model", "sample", "text", "kernels", "tensor", "gguf", "quant", "base"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-ISA_FOLDERS = {"avx2", "avx512", "neon", "spec", "generic"}
 
 
 def layer_of(path: str) -> str | None:

@@ -7,7 +7,7 @@ Runs `quench tokenize VOCAB TEXT --time` and llama_tokenize of the llama_cpp mod
 shown), with special tokens recognised and not. llama.cpp's time is that of the C call alone, on one thread; ours is what `--time` prints on
 standard error, `encode: S s, N tokens`. Exits 1 where ids differ.
 
---drop 0b,1e leaves bytes out of the texts: falcon's vocabulary has no token for some control characters; quench then refuses the text, and
+--drop 0b,1e leaves bytes out of the texts: falcon's vocabulary has no token for some control characters; quench then warns and leaves it out, and
 llama.cpp loses the byte.
 """
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "base/token.h"
 #include "kernels/compute.h"
 #include "model/kv_sequence.h"
 #include "model/model.h"
@@ -13,7 +14,7 @@
 namespace quench {
 
 /// A token id as the model sees it: a row of the embedding.
-using TokenId = std::uint32_t;
+using TokenId = Token;
 
 /// Receives the logits [n_vocab] of row `row` of the request, rows ascending. The span is valid during the call.
 using LogitSink = std::function<void(std::size_t row, std::span<const float> logits)>;
