@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """KL divergence of quench's and of llama.cpp's logits from a float64 forward pass on the dequantized weights.
 
-usage: accuracy.py MODEL.gguf [MODEL.gguf ...] [--quench build/release/quench] [--windows 8] [--tokens 512] [--markdown]
+usage: accuracy.py MODEL.gguf [MODEL.gguf ...] [--quench build/release/quench] [--windows 8] [--tokens 512]
 
 Needs a Python with numpy, gguf 0.19.0 and llama-cpp-python 0.3.36 (built without AMX: AMX kernels change llama.cpp's values).
 For each model the fixed text tests/corpus/prose/scripts.txt is tokenized, cut into windows, and every position of each window is scored
@@ -124,6 +124,12 @@ class ReferenceModel:
         return x @ (self.weight("token_embd.weight") if head is None else head).T
 
 
+def start_ids(reference):
+    """BOS where the file asks for it: a model that was trained behind it has no defined answer without."""
+    wanted = reference.field("tokenizer.ggml.add_bos_token", reference.field("tokenizer.ggml.model") == "llama")
+    return [reference.field("tokenizer.ggml.bos_token_id")] if wanted else []
+
+
 class LlamaCpp:
     def __init__(self, path: str, most_tokens: int):
         import llama_cpp
@@ -176,11 +182,11 @@ def kl(reference_log, rows):
     return np.array([np.sum(np.exp(p) * (p - log_softmax(row))) for p, row in zip(reference_log, rows)])
 
 
-def windows_of(ids, count, length):
-    """Windows that start at even distances and wrap around the text."""
+def windows_of(ids, count, length, start):
+    """Windows that start at even distances and wrap around the text, each behind the ids `start`."""
     ring = np.concatenate([ids, ids, ids])
     step = max(1, len(ids) // count)
-    return [ring[i * step : i * step + length] for i in range(count)]
+    return [np.concatenate([start, ring[i * step : i * step + length - len(start)]]) for i in range(count)]
 
 
 def measure(options, path):
@@ -190,7 +196,7 @@ def measure(options, path):
         sys.exit(f"{path}: the text has only {len(ids)} tokens")
     reference, peer = ReferenceModel(path), LlamaCpp(path, options.tokens)
     ours, theirs, same = [], [], 0
-    for window in windows_of(ids, options.windows, options.tokens):
+    for window in windows_of(ids, options.windows, options.tokens, np.array(start_ids(reference), dtype=np.int64)):
         expected = log_softmax(reference.logits(window))
         mine = quench_logits(program, path, window)
         ours.append(kl(expected, mine))
