@@ -4,12 +4,13 @@
 
 #include "kernels/avx2/lanes.h"
 #include "kernels/generic/repeat.h"
+#include "kernels/generic/x86_rows.h"
 
 namespace quench::avx2 {
 
 /// Integer dot products for 8 rows: what kernels/generic/linear.h needs beyond the lanes. The same names exist in avx512/dot.h and
 /// neon/dot.h.
-struct DotLanes : Lanes {
+struct DotLanes : Lanes, generic::X86Rows<Lanes> {
   using B = __m256i;  ///< 4 bytes (4 consecutive k) for each of the 8 rows
   static constexpr std::size_t kBytes = 32;
   /// What the dot of 8-bit weights, stored with the sign bit flipped, comes out too high by, times the sum of x: nothing here.
@@ -35,6 +36,12 @@ struct DotLanes : Lanes {
     return _mm256_and_si256(v, _mm256_set1_epi8(kMask));
   }
   static B or_bytes(B a, B b) noexcept { return _mm256_or_si256(a, b); }
+
+  /// A table of 16 bytes, and what it has at 4-bit indices.
+  static B load_table(const std::uint8_t* p) noexcept {
+    return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static B look_up(B table, B indices) noexcept { return _mm256_shuffle_epi8(table, indices); }
 
   /// Pairs of int16 for each row from pairs of bytes.
   static I pairs_from_u8(const std::byte* p) noexcept { return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
@@ -75,7 +82,7 @@ struct DotLanes : Lanes {
   [[gnu::always_inline]] static void scaled_dot(const Chunk& chunk, const std::int8_t* const (&x)[kTokenCount], const Scale (&scale)[kSubs],
                                                 I (&acc)[kSubs][kTokenCount]) {
     // Chunks whose products fit int16 together: each lane adds two products a chunk, of at most (2^kBits - 1) x 127.
-    constexpr int kRun = kBits == 4 ? 8 : kBits == 5 ? 4 : kBits == 6 ? 2 : 1;
+    constexpr int kRun = kBits <= 2 ? 32 : kBits >= 7 ? 1 : 1 << (7 - kBits);
     constexpr int kRunChunks = kRun < kChunks ? kRun : kChunks;
     static_assert(kBits == 8 || kRun * 2 * ((1 << kBits) - 1) * 127 <= 32767);
     generic::repeat<kChunks / kRunChunks>([&](auto run) __attribute__((always_inline)) {

@@ -28,6 +28,8 @@ struct Lanes {
   static F load_partial(const float* p, std::size_t count) noexcept { return _mm256_maskload_ps(p, first_lanes(count)); }
   static void store_partial(float* p, F v, std::size_t count) noexcept { _mm256_maskstore_ps(p, first_lanes(count), v); }
   static I loadu_i(const std::int32_t* p) noexcept { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+  /// kN bytes widened.
+  static I load_u8(const std::byte* p) noexcept { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))); }
   static void storeu_i(std::int32_t* p, I v) noexcept { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
 
   static F zero() noexcept { return _mm256_setzero_ps(); }

@@ -4,11 +4,12 @@
 
 #include "kernels/avx512/lanes.h"
 #include "kernels/generic/repeat.h"
+#include "kernels/generic/x86_rows.h"
 
 namespace quench::avx512 {
 
 /// Integer dot products for 16 rows; names and meaning as in avx2/dot.h.
-struct DotLanes : Lanes {
+struct DotLanes : Lanes, generic::X86Rows<Lanes> {
   using B = __m512i;
   static constexpr std::size_t kBytes = 64;
   /// VNNI multiplies unsigned weights as they are stored: q + 128.
@@ -31,6 +32,10 @@ struct DotLanes : Lanes {
   static B or_bytes(B a, B b) noexcept { return _mm512_or_si512(a, b); }
 
 #ifndef QUENCH_EMULATE_AVX512
+  static B load_table(const std::uint8_t* p) noexcept {
+    return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static B look_up(B table, B indices) noexcept { return _mm512_shuffle_epi8(table, indices); }
   static I pairs_from_u8(const std::byte* p) noexcept {
     return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
@@ -44,6 +49,19 @@ struct DotLanes : Lanes {
   static I odd_scale(I pairs) noexcept { return _mm512_srai_epi32(pairs, 16); }
 #else
   // SIMDe 0.7.4 lacks these, or their plain names.
+  static B load_table(const std::uint8_t* p) noexcept {
+    alignas(64) std::uint8_t bytes[kBytes];
+    for (std::size_t i = 0; i < kBytes; ++i) bytes[i] = p[i % 16];
+    return _mm512_load_si512(bytes);
+  }
+  static B look_up(B table, B indices) noexcept {
+    alignas(64) std::uint8_t bytes[kBytes];
+    alignas(64) std::uint8_t at[kBytes];
+    _mm512_store_si512(bytes, table);
+    _mm512_store_si512(at, indices);
+    for (std::size_t i = 0; i < kBytes; ++i) at[i] = bytes[at[i]];
+    return _mm512_load_si512(at);
+  }
   static I pair_dot(I acc, I pairs, const std::int16_t* x) noexcept {
     return _mm512_add_epi32(acc, simde_mm512_madd_epi16(pairs, broadcast4(x)));
   }

@@ -95,6 +95,7 @@ struct Lanes {
   static I round_to_int(F a) noexcept { return _mm512_cvtps_epi32(a); }
   static F to_float(I a) noexcept { return _mm512_cvtepi32_ps(a); }
   static F load_f16(const F16* p) noexcept { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
+  static I load_u8(const std::byte* p) noexcept { return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
   static void store_i8(std::int8_t* p, I v) noexcept { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v)); }
   static void store_u16(std::uint16_t* p, I v) noexcept { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(v)); }
   static std::int32_t sum_lanes(I v) noexcept { return _mm512_reduce_add_epi32(v); }
@@ -138,6 +139,11 @@ struct Lanes {
       _mm256_store_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i))));
     }
     return load(out);
+  }
+  static I load_u8(const std::byte* p) noexcept {
+    alignas(64) std::int32_t lanes[kN];
+    for (std::size_t i = 0; i < kN; ++i) lanes[i] = static_cast<std::uint8_t>(p[i]);
+    return loadu_i(lanes);
   }
   static void store_i8(std::int8_t* p, I v) noexcept {
     alignas(64) std::int32_t lanes[kN];

@@ -127,8 +127,8 @@ template <class V, class View, int kSubs, int kTokens>
         for (int t = 0; t < kTokens; ++t) mins[s][t] = V::pair_dot(mins[s][t], pair, sums[t] + 2 * p);
       }
     }
-    V::template scaled_dot<View::kBits, kChunks>(view.chunks(2 * p), even, even_scale, dots);
-    V::template scaled_dot<View::kBits, kChunks>(view.chunks(2 * p + 1), odd, odd_scale, dots);
+    V::template scaled_dot<View::kBits, kChunks>(view.even_chunks(p), even, even_scale, dots);
+    V::template scaled_dot<View::kBits, kChunks>(view.odd_chunks(p), odd, odd_scale, dots);
   }
   for (int s = 0; s < kSubs; ++s) {
     const typename V::F scale = view.scale(s);
@@ -148,7 +148,7 @@ inline constexpr std::size_t kPrefetchBytes = 2048;
 
 template <class View>
 [[gnu::always_inline]] inline void prefetch_block(const View& view) noexcept {
-  for (std::size_t i = 0; i < View::Tile::kQuantBytes; i += 64) __builtin_prefetch(view.quants + i + kPrefetchBytes);
+  for (std::size_t i = 0; i < View::kQuantBytes; i += 64) __builtin_prefetch(view.quants + i + kPrefetchBytes);
 }
 
 /// A whole packed tile: kSubs x V::kN rows from sub-tile `sub`, kTokens tokens.
@@ -159,7 +159,7 @@ void packed_rows(const LinearTile& job, std::size_t token, std::size_t sub) noex
   for (int s = 0; s < kSubs; ++s) {
     for (int t = 0; t < kTokens; ++t) acc[s][t] = V::zero();
   }
-  constexpr std::size_t kElements = View::Tile::kBlockElements;
+  constexpr std::size_t kElements = View::kElements;
   for (std::size_t block = 0; block < job.columns / kElements; ++block) {
     const View view(job.tile, job.columns, block, sub);
     if constexpr (kTokens == 1) prefetch_block(view);
@@ -185,58 +185,16 @@ struct Linear {
     });
   }
 
-  /// Every other integer format: each file block of the 16 rows is decoded once for all tokens of the call.
-  template <class View>
-  static void raw_with(const LinearTile& job, const FormatInfo& info) noexcept {
-    const auto elements = static_cast<std::size_t>(info.block_elements);
-    for (std::size_t t = 0; t < job.n_tokens; ++t) {
-      for (std::size_t r = 0; r < tiles::kRows; ++r) job.out[t * job.out_stride + r] = 0.0f;
-    }
-    RawTile<V> raw;
-    for (std::size_t block = 0; block < job.columns / elements; ++block) {
-      raw.decode(job.tile, info, block);
-      for_token_groups<V::kTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
-        constexpr int kSubs = V::sub_tiles(tokens);
-        for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) {
-          raw_block_rows<View, kSubs, tokens>(job, raw, token, sub, block * elements, elements);
-        }
-      });
-    }
-  }
-
-  template <Format kFormat>
+  /// Every other format. For many tokens a block of the 16 rows is decoded once for all of them; for a few, each row's sum S is formed
+  /// from its quants as they come out of the grid, without laying them out.
+  template <template <class> class RowType, Format kFormat>
   static void raw(const LinearTile& job) noexcept {
-    const FormatInfo& info = format_info(kFormat);
-    const bool has_min = info.shape.has_min;
-    if (info.arithmetic == Arithmetic::kSuperBlock) {
-      if (info.shape.sub_elements == 16)
-        return has_min ? raw_with<RawSuper<V, 16, true>>(job, info) : raw_with<RawSuper<V, 16, false>>(job, info);
-      return has_min ? raw_with<RawSuper<V, 32, true>>(job, info) : raw_with<RawSuper<V, 32, false>>(job, info);
-    }
-    if (info.shape.group_elements == 16) return raw_with<RawGroup<V, 16, false>>(job, info);
-    return has_min ? raw_with<RawGroup<V, 32, true>>(job, info) : raw_with<RawGroup<V, 32, false>>(job, info);
-  }
-
-  template <class View, int kSubs, int kTokens>
-  static void raw_block_rows(const LinearTile& job, const RawTile<V>& raw_tile, std::size_t token, std::size_t sub, std::size_t k,
-                             std::size_t elements) noexcept {
-    const TokenGroup<kTokens> x(*job.x, job.first_token + token);
-    float* out = job.out + token * job.out_stride + sub * V::kN;
-    Accumulators<V, kSubs, kTokens> acc;
-    load_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
-    if constexpr (View::kElements == 256) {
-      add_super_block<V, View, kSubs, kTokens>(View(raw_tile, 0, sub), x, k, acc);
+    const auto block_bytes = static_cast<std::size_t>(format_info(kFormat).block_bytes);
+    if (job.n_tokens < kFewTokens) {
+      for (std::size_t t = 0; t < job.n_tokens; ++t) raw_token<RowType<V>>(job, block_bytes, t);
     } else {
-      for (std::size_t g = 0; g * View::kElements < elements; ++g) {
-        add_group<V, View, kSubs, kTokens>(View(raw_tile, g, sub), x, k + g * View::kElements, acc);
-      }
+      raw_tokens<RowType<V>>(job, block_bytes);
     }
-    store_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
-  }
-
-  template <Format... kFormats>
-  static void fill_raw(std::array<LinearKernel, kFormatSlots>& linear) noexcept {
-    ((linear[static_cast<std::size_t>(kFormats)] = raw<kFormats>), ...);
   }
 
   static void fill(std::array<LinearKernel, kFormatSlots>& linear) noexcept {
@@ -248,12 +206,89 @@ struct Linear {
     slot(Format::kQ4_0) = packed<Q4_0View>;
     slot(Format::kQ4_1) = packed<Q4_1View>;
     slot(Format::kQ5_0) = packed<Q5_0View>;
+    slot(Format::kQ5_1) = packed<Q5_1View>;
+    slot(Format::kQ1_0) = packed<Q1_0View>;
+    slot(Format::kQ2_0) = packed<Q2_0View>;
+    slot(Format::kIq4_NL) = packed<Iq4_NLView>;
+    slot(Format::kMxfp4) = packed<Mxfp4View>;
+    slot(Format::kNvfp4) = packed<Nvfp4View>;
+    slot(Format::kQ2_K) = packed<Q2_KView>;
+    slot(Format::kQ3_K) = packed<Q3_KView>;
     slot(Format::kQ4_K) = packed<Q4_KView>;
+    slot(Format::kQ5_K) = packed<Q5_KView>;
     slot(Format::kQ6_K) = packed<Q6_KView>;
-    fill_raw<Format::kQ5_1, Format::kQ1_0, Format::kQ2_0, Format::kIq4_NL, Format::kMxfp4, Format::kNvfp4>(linear);
-    fill_raw<Format::kQ2_K, Format::kQ3_K, Format::kQ5_K, Format::kTq1_0, Format::kTq2_0>(linear);
-    fill_raw<Format::kIq1_S, Format::kIq1_M, Format::kIq2_XXS, Format::kIq2_XS, Format::kIq2_S, Format::kIq3_XXS, Format::kIq3_S,
-             Format::kIq4_XS>(linear);
+    slot(Format::kIq4_XS) = packed<Iq4_XSView>;
+    slot(Format::kTq2_0) = packed<Tq2_0View>;
+    slot(Format::kIq1_S) = raw<Iq1_SRow, Format::kIq1_S>;
+    slot(Format::kIq1_M) = raw<Iq1_MRow, Format::kIq1_M>;
+    slot(Format::kIq2_XXS) = raw<Iq2_XXSRow, Format::kIq2_XXS>;
+    slot(Format::kIq2_XS) = raw<Iq2_XSRow, Format::kIq2_XS>;
+    slot(Format::kIq2_S) = raw<Iq2_SRow, Format::kIq2_S>;
+    slot(Format::kIq3_XXS) = raw<Iq3_XXSRow, Format::kIq3_XXS>;
+    slot(Format::kIq3_S) = raw<Iq3_SRow, Format::kIq3_S>;
+    slot(Format::kTq1_0) = raw<Tq1_0Row, Format::kTq1_0>;
+  }
+
+ private:
+  // Laying a block out costs about as much as one token's product.
+  static constexpr std::size_t kFewTokens = 4;
+
+  template <class RowType>
+  static void raw_token(const LinearTile& job, std::size_t block_bytes, std::size_t token) noexcept {
+    const TokenGroup<1> x(*job.x, job.first_token + token);
+    float* out = job.out + token * job.out_stride;
+    typename V::F acc[kSubTiles];
+    for (auto& a : acc) a = V::zero();
+    for (std::size_t block = 0; block < job.columns / 256; ++block) {
+      alignas(64) F16 d[tiles::kRows];
+      alignas(64) std::int32_t sums[tiles::kRows];
+      for (std::size_t r = 0; r < tiles::kRows; ++r) {
+        const std::byte* file = RawTile<V, RowType>::row(job.tile, block_bytes, block, r);
+        __builtin_prefetch(file + kPrefetchBytes);
+        __builtin_prefetch(file + kPrefetchBytes + 64);
+        const RowType row(file);
+        d[r] = row.d();
+        typename V::RowSums sum = V::no_sums();
+        for (std::size_t i = 0; i < 8; ++i) {
+          const HalfScalesOf32 scales = row.scales(i);
+          sum = V::add_row_dot(sum, row.quants(i), x.quants[0] + 256 * block + 32 * i, scales.first, scales.second);
+        }
+        sums[r] = V::sum_of(sum);
+      }
+      const typename V::F x_scale = V::set1(x.scales[0][block]);
+      for (std::size_t s = 0; s < kSubTiles; ++s) {
+        const typename V::F scale = V::mul(V::load_f16(d + s * V::kN), V::set1(RowType::kFactor));
+        acc[s] = V::fma(V::mul(scale, x_scale), V::to_float(V::loadu_i(sums + s * V::kN)), acc[s]);
+      }
+    }
+    for (std::size_t s = 0; s < kSubTiles; ++s) V::storeu(out + s * V::kN, acc[s]);
+  }
+
+  template <class RowType>
+  static void raw_tokens(const LinearTile& job, std::size_t block_bytes) noexcept {
+    for (std::size_t t = 0; t < job.n_tokens; ++t) {
+      for (std::size_t r = 0; r < tiles::kRows; ++r) job.out[t * job.out_stride + r] = 0.0f;
+    }
+    RawTile<V, RowType> tile;
+    for (std::size_t block = 0; block < job.columns / 256; ++block) {
+      tile.decode(job.tile, block_bytes, block);
+      for_token_groups<V::kTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
+        constexpr int kSubs = V::sub_tiles(tokens);
+        for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) raw_block_rows<RowType, kSubs, tokens>(job, tile, token, sub, block);
+      });
+    }
+  }
+
+  template <class RowType, int kSubs, int kTokens>
+  static void raw_block_rows(const LinearTile& job, const RawTile<V, RowType>& tile, std::size_t token, std::size_t sub,
+                             std::size_t block) noexcept {
+    const TokenGroup<kTokens> x(*job.x, job.first_token + token);
+    float* out = job.out + token * job.out_stride + sub * V::kN;
+    Accumulators<V, kSubs, kTokens> acc;
+    load_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
+    const RawSuper<V, RowType> view(tile, sub);
+    add_super_block<V, RawSuper<V, RowType>, kSubs, kTokens>(view, x, block * 256, acc);
+    store_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
   }
 };
 

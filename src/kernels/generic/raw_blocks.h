@@ -5,103 +5,73 @@
 #include <cstring>
 
 #include "kernels/generic/blocks.h"
-#include "quant/integer_form.h"
+#include "kernels/generic/grid_rows.h"
 
+/// Formats that keep their file blocks, [block][16][block_bytes].
 namespace quench::generic {
 
-/// One file block of 16 rows, decoded to the layout of q8_0 with its scales spread out: about 10 KiB, which stays in L1 while all tokens
-/// pass over it.
-template <class V>
+/// One file block of 16 rows, decoded to byte chunks of quant + kBias with its scales spread out: 16 KiB of quants, which stay in L1 while
+/// all tokens pass over them.
+template <class V, class RowType>
 struct RawTile {
   alignas(64) std::byte quants[256 / 4 * tiles::kChunkBytes];
-  alignas(64) float scale[8][tiles::kRows];
-  alignas(64) float min[8][tiles::kRows];
+  alignas(64) F16 d[tiles::kRows];
   alignas(64) std::int16_t sub_scale[8][tiles::kRows][2];
-  alignas(64) std::int16_t sub_min[8][tiles::kRows][2];
 
-  /// Tile of file blocks [block][16][block_bytes].
-  void decode(const std::byte* tile, const FormatInfo& info, std::size_t block) noexcept {
-    const auto bytes = static_cast<std::size_t>(info.block_bytes);
-    IntegerBlock form;
-    for (std::size_t row = 0; row < tiles::kRows; ++row) {
-      info.unpack(tile + (block * tiles::kRows + row) * bytes, form);
-      spread(form, info.shape, info.arithmetic, row);
+  static const std::byte* row(const std::byte* tile, std::size_t block_bytes, std::size_t block, std::size_t r) noexcept {
+    return tile + (block * tiles::kRows + r) * block_bytes;
+  }
+
+  void decode(const std::byte* tile, std::size_t block_bytes, std::size_t block) noexcept {
+    for (std::size_t r = 0; r < tiles::kRows; ++r) {
+      const RowType from(row(tile, block_bytes, block, r));
+      d[r] = from.d();
+      for (std::size_t i = 0; i < 8; ++i) {
+        std::uint8_t biased[32];
+        V::store_row(biased, V::add_rows(from.quants(i), V::row_of_all(RowType::kBias)));
+        for (std::size_t c = 0; c < 8; ++c) std::memcpy(quants + (8 * i + c) * tiles::kChunkBytes + 4 * r, biased + 4 * c, 4);
+        spread_scales(from.scales(i), i, r);
+      }
     }
   }
 
  private:
-  void spread(const IntegerBlock& form, const IntegerShape& shape, Arithmetic arithmetic, std::size_t row) noexcept {
-    const std::int8_t* from = form.quants.data();
-    for (std::size_t c = 0; c < static_cast<std::size_t>(shape.block_elements) / 4; ++c) {
-      std::uint32_t word;
-      std::memcpy(&word, from + 4 * c, sizeof(word));
-      word ^= 0x80808080u;
-      std::memcpy(quants + c * tiles::kChunkBytes + row * 4, &word, sizeof(word));
-    }
-    const auto groups = static_cast<std::size_t>(shape.block_elements / shape.group_elements);
-    const float* scales = form.scale.data();
-    const float* mins = form.min.data();
-    for (std::size_t g = 0; g < groups; ++g) {
-      scale[g][row] = scales[g];
-      if (shape.has_min) min[g][row] = mins[g];
-    }
-    if (arithmetic != Arithmetic::kSuperBlock) return;
-    const std::int16_t* sub_scales = form.sub_scale.data();
-    const std::int16_t* sub_mins = form.sub_min.data();
-    for (std::size_t j = 0; j < static_cast<std::size_t>(256 / shape.sub_elements); ++j) {
-      sub_scale[j / 2][row][j % 2] = sub_scales[j];
-      if (shape.has_min) sub_min[j / 2][row][j % 2] = sub_mins[j];
+  void spread_scales(HalfScalesOf32 scales, std::size_t i, std::size_t r) noexcept {
+    const auto first = static_cast<std::int16_t>(scales.first);
+    if constexpr (RowType::kSubElements == 16) {
+      sub_scale[i][r][0] = first;
+      sub_scale[i][r][1] = static_cast<std::int16_t>(scales.second);
+    } else {
+      sub_scale[i / 2][r][i % 2] = first;
     }
   }
-};
-
-/// Group g of a decoded block, for add_group.
-template <class V, int kGroupElements, bool kMin>
-struct RawGroup {
-  static constexpr int kBits = 8;
-  static constexpr int kBias = V::kByteBias;
-  static constexpr bool kHasMin = kMin;
-  static constexpr int kChunks = kGroupElements / 4;
-  static constexpr std::size_t kElements = kGroupElements;
-
-  const float* scales;
-  const float* mins;
-  const std::byte* quants;
-
-  RawGroup(const RawTile<V>& raw, std::size_t g, std::size_t sub) noexcept
-      : scales(raw.scale[g] + sub * V::kN),
-        mins(raw.min[g] + sub * V::kN),
-        quants(raw.quants + g * kChunks * tiles::kChunkBytes + sub * V::kBytes) {}
-
-  typename V::F scale(int s) const noexcept { return V::loadu(scales + static_cast<std::size_t>(s) * V::kN); }
-  typename V::F min(int s) const noexcept { return V::loadu(mins + static_cast<std::size_t>(s) * V::kN); }
-  ByteChunks<V> chunks() const noexcept { return {quants}; }
 };
 
 /// A decoded super-block, for add_super_block.
-template <class V, int kSub, bool kMin>
+template <class V, class RowType>
 struct RawSuper {
-  static constexpr int kBits = 8;
-  static constexpr int kBias = V::kByteBias;
-  static constexpr bool kHasMin = kMin;
-  static constexpr int kSubElements = kSub;
-  static constexpr std::size_t kElements = 256;
+  static constexpr int kBits = RowType::kBits;
+  static constexpr int kBias = RowType::kBias;
+  static constexpr bool kHasMin = false;
+  static constexpr int kSubElements = RowType::kSubElements;
 
-  const RawTile<V>& raw;
+  const RawTile<V, RowType>& raw;
   std::size_t sub;
 
-  RawSuper(const RawTile<V>& tile, std::size_t, std::size_t first_sub) noexcept : raw(tile), sub(first_sub) {}
+  RawSuper(const RawTile<V, RowType>& tile, std::size_t first_sub) noexcept : raw(tile), sub(first_sub) {}
 
   std::size_t row(int s) const noexcept { return (sub + static_cast<std::size_t>(s)) * V::kN; }
-  typename V::F scale(int s) const noexcept { return V::loadu(raw.scale[0] + row(s)); }
-  typename V::F min(int s) const noexcept { return V::loadu(raw.min[0] + row(s)); }
+  typename V::F scale(int s) const noexcept { return V::mul(V::load_f16(raw.d + row(s)), V::set1(RowType::kFactor)); }
   typename V::I scale_pair(std::size_t p, int s) const noexcept {
     return V::pairs_from_i16(reinterpret_cast<const std::byte*>(raw.sub_scale[p][row(s)]));
   }
-  typename V::I min_pair(std::size_t p, int s) const noexcept {
-    return V::pairs_from_i16(reinterpret_cast<const std::byte*>(raw.sub_min[p][row(s)]));
+  ByteChunks<V> even_chunks(std::size_t p) const noexcept { return chunks(2 * p); }
+  ByteChunks<V> odd_chunks(std::size_t p) const noexcept { return chunks(2 * p + 1); }
+
+ private:
+  ByteChunks<V> chunks(std::size_t j) const noexcept {
+    return {raw.quants + j * (kSubElements / 4) * tiles::kChunkBytes + sub * V::kBytes};
   }
-  ByteChunks<V> chunks(std::size_t j) const noexcept { return {raw.quants + j * (kSub / 4) * tiles::kChunkBytes + sub * V::kBytes}; }
 };
 
 }  // namespace quench::generic

@@ -11,6 +11,36 @@ struct DotLanes : Lanes {
   static constexpr std::size_t kBytes = 16;
   static constexpr int kByteBias = 0;
 
+  /// 32 signed quants of one row; names and meaning as in generic/x86_rows.h.
+  struct Row {
+    int8x16_t first;
+    int8x16_t second;
+  };
+  using RowSums = int32x4_t;
+  static Row row_of(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) noexcept {
+    return {vcombine_s8(vcreate_s8(a), vcreate_s8(b)), vcombine_s8(vcreate_s8(c), vcreate_s8(d))};
+  }
+  static Row load_row(const std::int8_t* p) noexcept { return {vld1q_s8(p), vld1q_s8(p + 16)}; }
+  static void store_row(std::uint8_t* p, Row v) noexcept {
+    vst1q_u8(p, vreinterpretq_u8_s8(v.first));
+    vst1q_u8(p + 16, vreinterpretq_u8_s8(v.second));
+  }
+  static Row row_of_all(int value) noexcept {
+    const int8x16_t all = vdupq_n_s8(static_cast<std::int8_t>(value));
+    return {all, all};
+  }
+  static Row add_rows(Row a, Row b) noexcept { return {vaddq_s8(a.first, b.first), vaddq_s8(a.second, b.second)}; }
+  static Row negate_where(Row v, Row mask) noexcept {
+    return {vsubq_s8(veorq_s8(v.first, mask.first), mask.first), vsubq_s8(veorq_s8(v.second, mask.second), mask.second)};
+  }
+  static RowSums no_sums() noexcept { return vdupq_n_s32(0); }
+  static RowSums add_row_dot(RowSums sums, Row quants, const std::int8_t* x, int first, int second) noexcept {
+    const Row values = load_row(x);
+    sums = vmlaq_n_s32(sums, vdotq_s32(vdupq_n_s32(0), quants.first, values.first), first);
+    return vmlaq_n_s32(sums, vdotq_s32(vdupq_n_s32(0), quants.second, values.second), second);
+  }
+  static std::int32_t sum_of(RowSums sums) noexcept { return vaddvq_s32(sums); }
+
   // 4 tokens x 8 rows: 8 dots, 8 accumulators, weights, scales and a broadcast: 22 of 32 registers.
   static constexpr int kTokens = 4;
   static constexpr int kFloatTokens = 4;
@@ -26,6 +56,9 @@ struct DotLanes : Lanes {
     return vandq_u8(v, vdupq_n_u8(kMask));
   }
   static B or_bytes(B a, B b) noexcept { return vorrq_u8(a, b); }
+
+  static B load_table(const std::uint8_t* p) noexcept { return vld1q_u8(p); }
+  static B look_up(B table, B indices) noexcept { return vqtbl1q_u8(table, indices); }
 
   static I pairs_from_u8(const std::byte* p) noexcept {
     return vreinterpretq_s32_u16(vmovl_u8(vld1_u8(reinterpret_cast<const std::uint8_t*>(p))));

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "base/float16.h"
 
@@ -34,6 +35,11 @@ struct Lanes {
     for (std::size_t i = 0; i < count; ++i) p[i] = lanes[i];
   }
   static I loadu_i(const std::int32_t* p) noexcept { return vld1q_s32(p); }
+  static I load_u8(const std::byte* p) noexcept {
+    std::uint32_t bytes;
+    std::memcpy(&bytes, p, sizeof(bytes));
+    return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(bytes)))));
+  }
   static void storeu_i(std::int32_t* p, I v) noexcept { vst1q_s32(p, v); }
 
   static F zero() noexcept { return vdupq_n_f32(0.0f); }

@@ -62,6 +62,47 @@ inline void join_nibbles(const std::uint8_t* q, std::size_t n, std::uint8_t* byt
   for (std::size_t i = 0; i < n; ++i) bytes[i] = static_cast<std::uint8_t>(q[i] | (unsigned{q[n + i]} << 4));
 }
 
+/// 256 elements as the K formats hold fields of kWidth bits: element 32 * line + l is field line % f of byte 32 * (line / f) + l, with
+/// f = 8 / kWidth fields a byte.
+template <unsigned kWidth>
+void split_lines(const std::uint8_t* bytes, std::uint8_t* q) noexcept {
+  constexpr std::size_t kFields = 8 / kWidth;
+  constexpr unsigned kMask = (1u << kWidth) - 1u;
+  for (std::size_t line = 0; line < 8; ++line) {
+    for (std::size_t l = 0; l < 32; ++l) {
+      q[32 * line + l] = static_cast<std::uint8_t>((bytes[32 * (line / kFields) + l] >> (kWidth * (line % kFields))) & kMask);
+    }
+  }
+}
+/// Into zero bytes.
+template <unsigned kWidth>
+void join_lines(const std::uint8_t* q, std::uint8_t* bytes) noexcept {
+  constexpr std::size_t kFields = 8 / kWidth;
+  for (std::size_t line = 0; line < 8; ++line) {
+    for (std::size_t l = 0; l < 32; ++l) {
+      auto& byte = bytes[32 * (line / kFields) + l];
+      byte = static_cast<std::uint8_t>(byte | (unsigned{q[32 * line + l]} << (kWidth * (line % kFields))));
+    }
+  }
+}
+
+/// n elements as fields of kWidth bits in ascending order.
+template <unsigned kWidth>
+void split_fields(const std::uint8_t* bytes, std::size_t n, std::uint8_t* q) noexcept {
+  constexpr std::size_t kFields = 8 / kWidth;
+  for (std::size_t i = 0; i < n; ++i) {
+    q[i] = static_cast<std::uint8_t>((bytes[i / kFields] >> (kWidth * (i % kFields))) & ((1u << kWidth) - 1u));
+  }
+}
+/// Into zero bytes.
+template <unsigned kWidth>
+void join_fields(const std::uint8_t* q, std::size_t n, std::uint8_t* bytes) noexcept {
+  constexpr std::size_t kFields = 8 / kWidth;
+  for (std::size_t i = 0; i < n; ++i) {
+    bytes[i / kFields] = static_cast<std::uint8_t>(bytes[i / kFields] | (unsigned{q[i]} << (kWidth * (i % kFields))));
+  }
+}
+
 inline void put_f16(std::byte* row_of_16, std::size_t row, F16 value) noexcept {
   std::memcpy(row_of_16 + row * sizeof(F16), &value, sizeof(F16));
 }
@@ -81,4 +122,20 @@ Byte* block_quants(Byte* tile, std::size_t columns, std::size_t block) noexcept 
   return tile + Tile::quants_offset(columns) + block * Tile::kQuantBytes;
 }
 
+/// Byte of sub-block j, row r in scales stored [j / 2][16][2].
+constexpr std::size_t pair_index(std::size_t row, std::size_t j) noexcept { return j / 2 * kPairRow + row * 2 + j % 2; }
+
 }  // namespace quench::tiles
+
+namespace quench {
+
+/// What every packer of a block format has; pack and unpack move one block of one row.
+template <class Block, class TileShape>
+struct PackerOf {
+  using Tile = TileShape;
+  static constexpr std::size_t kBlockBytes = sizeof(Block);
+  static constexpr std::size_t kBlockElements = Tile::kBlockElements;
+  static std::size_t tile_bytes(std::size_t columns) noexcept { return Tile::bytes(columns); }
+};
+
+}  // namespace quench

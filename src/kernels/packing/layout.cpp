@@ -8,7 +8,9 @@
 
 #include "kernels/packing/block_packers.h"
 #include "kernels/packing/float_packers.h"
+#include "kernels/packing/low_bit_packers.h"
 #include "kernels/packing/super_packers.h"
+#include "kernels/packing/table_packers.h"
 
 namespace quench {
 namespace {
@@ -51,16 +53,8 @@ struct RawPacker {
   }
 };
 
-constexpr PackLayout kLayoutF32 = layout_of<F32Packer>();
-constexpr PackLayout kLayoutF16 = layout_of<F16Packer>();
-constexpr PackLayout kLayoutBF16 = layout_of<BF16Packer>();
-constexpr PackLayout kLayoutQ8_0 = layout_of<Q8_0Packer>();
-constexpr PackLayout kLayoutQ4_0 = layout_of<Q4_0Packer>();
-constexpr PackLayout kLayoutQ4_1 = layout_of<Q4_1Packer>();
-constexpr PackLayout kLayoutQ5_0 = layout_of<Q5_0Packer>();
-constexpr PackLayout kLayoutQ4_K = layout_of<Q4_KPacker>();
-constexpr PackLayout kLayoutQ6_K = layout_of<Q6_KPacker>();
-
+template <class Packer>
+constexpr PackLayout kOwn = layout_of<Packer>();
 template <std::size_t kBytes, std::size_t kElements>
 constexpr PackLayout kRaw = layout_of<RawPacker<kBytes, kElements>>();
 
@@ -68,24 +62,24 @@ constexpr PackLayout kRaw = layout_of<RawPacker<kBytes, kElements>>();
 
 const PackLayout& pack_layout(Format format) noexcept {
   switch (format) {
-    case Format::kF32: return kLayoutF32;
-    case Format::kF16: return kLayoutF16;
-    case Format::kBF16: return kLayoutBF16;
-    case Format::kQ8_0: return kLayoutQ8_0;
-    case Format::kQ4_0: return kLayoutQ4_0;
-    case Format::kQ4_1: return kLayoutQ4_1;
-    case Format::kQ5_0: return kLayoutQ5_0;
-    case Format::kQ4_K: return kLayoutQ4_K;
-    case Format::kQ6_K: return kLayoutQ6_K;
-    case Format::kQ5_1: return kRaw<24, 32>;
-    case Format::kIq4_NL: return kRaw<18, 32>;
-    case Format::kMxfp4: return kRaw<17, 32>;
-    case Format::kNvfp4: return kRaw<36, 64>;
-    case Format::kQ1_0: return kRaw<18, 128>;
-    case Format::kQ2_0: return kRaw<18, 64>;
-    case Format::kQ2_K: return kRaw<84, 256>;
-    case Format::kQ3_K: return kRaw<110, 256>;
-    case Format::kQ5_K: return kRaw<176, 256>;
+    case Format::kF32: return kOwn<F32Packer>;
+    case Format::kF16: return kOwn<F16Packer>;
+    case Format::kBF16: return kOwn<BF16Packer>;
+    case Format::kQ8_0: return kOwn<Q8_0Packer>;
+    case Format::kQ4_0: return kOwn<Q4_0Packer>;
+    case Format::kQ4_1: return kOwn<Q4_1Packer>;
+    case Format::kQ5_0: return kOwn<Q5_0Packer>;
+    case Format::kQ4_K: return kOwn<Q4_KPacker>;
+    case Format::kQ6_K: return kOwn<Q6_KPacker>;
+    case Format::kQ5_1: return kOwn<Q5_1Packer>;
+    case Format::kIq4_NL: return kOwn<Iq4_NLPacker>;
+    case Format::kMxfp4: return kOwn<Mxfp4Packer>;
+    case Format::kNvfp4: return kOwn<Nvfp4Packer>;
+    case Format::kQ1_0: return kOwn<Q1_0Packer>;
+    case Format::kQ2_0: return kOwn<Q2_0Packer>;
+    case Format::kQ2_K: return kOwn<Q2_KPacker>;
+    case Format::kQ3_K: return kOwn<Q3_KPacker>;
+    case Format::kQ5_K: return kOwn<Q5_KPacker>;
     case Format::kIq2_XXS: return kRaw<66, 256>;
     case Format::kIq2_XS: return kRaw<74, 256>;
     case Format::kIq2_S: return kRaw<82, 256>;
@@ -93,9 +87,9 @@ const PackLayout& pack_layout(Format format) noexcept {
     case Format::kIq3_S: return kRaw<110, 256>;
     case Format::kIq1_S: return kRaw<50, 256>;
     case Format::kIq1_M: return kRaw<56, 256>;
-    case Format::kIq4_XS: return kRaw<136, 256>;
+    case Format::kIq4_XS: return kOwn<Iq4_XSPacker>;
     case Format::kTq1_0: return kRaw<54, 256>;
-    case Format::kTq2_0: return kRaw<66, 256>;
+    case Format::kTq2_0: return kOwn<Tq2_0Packer>;
   }
   __builtin_unreachable();
 }

@@ -6,10 +6,7 @@
 /// Packers of the 256-element formats that have a layout of their own.
 namespace quench {
 
-/// Byte of sub-block j, row r in scales stored [j / 2][16][2].
-constexpr std::size_t sub_index(std::size_t row, std::size_t j) noexcept { return j / 2 * 2 * tiles::kRows + row * 2 + j % 2; }
-
-/// The 6-bit scales and minima of q4_K: 0..3 lie in the low six bits of bytes 0..3 and 4..7; 4..7 keep their low nibbles in bytes
+/// The 6-bit scales and minima of q4_K and q5_K: 0..3 lie in the low six bits of bytes 0..3 and 4..7; 4..7 keep their low nibbles in bytes
 /// 8..11 and their two high bits on top of the first eight bytes.
 struct SixBitPairs {
   Bytes<8> scale{};
@@ -35,37 +32,40 @@ inline Bytes<12> join_six_bits(const SixBitPairs& in) noexcept {
   return out;
 }
 
-struct Q4_KPacker {
-  using Tile = tiles::Q4_K;
-  static constexpr std::size_t kBlockBytes = sizeof(BlockQ4_K);
-  static constexpr std::size_t kBlockElements = 256;
-  static std::size_t tile_bytes(std::size_t columns) noexcept { return Tile::bytes(columns); }
+/// d, dmin, scales and minima of q4_K and q5_K, whose bytes lie alike.
+template <class Block>
+void pack_six_bit_scales(std::byte* scales, std::size_t row, const Block& in) noexcept {
+  tiles::put_f16(scales, row, in.d);
+  tiles::put_f16(scales + tiles::kF16Row, row, in.dmin);
+  const SixBitPairs pairs = split_six_bits(in.scales);
+  for (std::size_t j = 0; j < 8; ++j) {
+    scales[tiles::kSixBitScales + tiles::pair_index(row, j)] = static_cast<std::byte>(pairs.scale[j]);
+    scales[tiles::kSixBitMins + tiles::pair_index(row, j)] = static_cast<std::byte>(pairs.min[j]);
+  }
+}
+template <class Block>
+void unpack_six_bit_scales(const std::byte* scales, std::size_t row, Block& out) noexcept {
+  out.d = tiles::get_f16(scales, row);
+  out.dmin = tiles::get_f16(scales + tiles::kF16Row, row);
+  SixBitPairs pairs;
+  for (std::size_t j = 0; j < 8; ++j) {
+    pairs.scale[j] = static_cast<std::uint8_t>(scales[tiles::kSixBitScales + tiles::pair_index(row, j)]);
+    pairs.min[j] = static_cast<std::uint8_t>(scales[tiles::kSixBitMins + tiles::pair_index(row, j)]);
+  }
+  out.scales = join_six_bits(pairs);
+}
 
+struct Q4_KPacker : PackerOf<BlockQ4_K, tiles::Q4_K> {
   static void pack(std::byte* tile, std::size_t columns, std::size_t row, std::size_t block, const std::byte* file) noexcept {
     const auto in = load_block<BlockQ4_K>(file);
-    std::byte* scales = tiles::block_scales<Tile>(tile, block);
-    tiles::put_f16(scales, row, in.d);
-    tiles::put_f16(scales + tiles::kF16Row, row, in.dmin);
-    const SixBitPairs pairs = split_six_bits(in.scales);
-    for (std::size_t j = 0; j < 8; ++j) {
-      scales[tiles::kQ4KScales + sub_index(row, j)] = static_cast<std::byte>(pairs.scale[j]);
-      scales[tiles::kQ4KMins + sub_index(row, j)] = static_cast<std::byte>(pairs.min[j]);
-    }
+    pack_six_bit_scales(tiles::block_scales<Tile>(tile, block), row, in);
     Bytes<256> q;
     for (std::size_t run = 0; run < 4; ++run) tiles::split_nibbles(in.quants.data() + run * 32, 32, q.data() + run * 64);
     tiles::pack_nibbles(tiles::block_quants<Tile>(tile, columns, block), row, q.data(), 256);
   }
   static void unpack(const std::byte* tile, std::size_t columns, std::size_t row, std::size_t block, std::byte* file) noexcept {
     BlockQ4_K out{};
-    const std::byte* scales = tiles::block_scales<Tile>(tile, block);
-    out.d = tiles::get_f16(scales, row);
-    out.dmin = tiles::get_f16(scales + tiles::kF16Row, row);
-    SixBitPairs pairs;
-    for (std::size_t j = 0; j < 8; ++j) {
-      pairs.scale[j] = static_cast<std::uint8_t>(scales[tiles::kQ4KScales + sub_index(row, j)]);
-      pairs.min[j] = static_cast<std::uint8_t>(scales[tiles::kQ4KMins + sub_index(row, j)]);
-    }
-    out.scales = join_six_bits(pairs);
+    unpack_six_bit_scales(tiles::block_scales<Tile>(tile, block), row, out);
     Bytes<256> q;
     tiles::unpack_nibbles(tiles::block_quants<Tile>(tile, columns, block), row, q.data(), 256);
     for (std::size_t run = 0; run < 4; ++run) tiles::join_nibbles(q.data() + run * 64, 32, out.quants.data() + run * 32);
@@ -73,12 +73,41 @@ struct Q4_KPacker {
   }
 };
 
-struct Q6_KPacker {
-  using Tile = tiles::Q6_K;
-  static constexpr std::size_t kBlockBytes = sizeof(BlockQ6_K);
-  static constexpr std::size_t kBlockElements = 256;
+struct Q5_KPacker : PackerOf<BlockQ5_K, tiles::Q5_K> {
+  static constexpr std::size_t kGroupBytes = 5 * tiles::kChunkBytes;  ///< 32 k: four chunks of nibbles, one of fifth bits
+  static constexpr std::size_t kHigh = 4 * tiles::kChunkBytes;
+
+  static void pack(std::byte* tile, std::size_t columns, std::size_t row, std::size_t block, const std::byte* file) noexcept {
+    const auto in = load_block<BlockQ5_K>(file);
+    pack_six_bit_scales(tiles::block_scales<Tile>(tile, block), row, in);
+    Bytes<256> q;
+    Bytes<256> bits;
+    for (std::size_t run = 0; run < 4; ++run) tiles::split_nibbles(in.quants.data() + run * 32, 32, q.data() + run * 64);
+    tiles::split_lines<1>(in.high.data(), bits.data());
+    std::byte* quants = tiles::block_quants<Tile>(tile, columns, block);
+    for (std::size_t g = 0; g < 8; ++g) {
+      tiles::pack_nibbles(quants + g * kGroupBytes, row, q.data() + g * 32, 32);
+      tiles::pack_fields<1>(quants + g * kGroupBytes + kHigh, row, bits.data() + g * 32);
+    }
+  }
+  static void unpack(const std::byte* tile, std::size_t columns, std::size_t row, std::size_t block, std::byte* file) noexcept {
+    BlockQ5_K out{};
+    unpack_six_bit_scales(tiles::block_scales<Tile>(tile, block), row, out);
+    Bytes<256> q;
+    Bytes<256> bits;
+    const std::byte* quants = tiles::block_quants<Tile>(tile, columns, block);
+    for (std::size_t g = 0; g < 8; ++g) {
+      tiles::unpack_nibbles(quants + g * kGroupBytes, row, q.data() + g * 32, 32);
+      tiles::unpack_fields<1>(quants + g * kGroupBytes + kHigh, row, bits.data() + g * 32);
+    }
+    for (std::size_t run = 0; run < 4; ++run) tiles::join_nibbles(q.data() + run * 64, 32, out.quants.data() + run * 32);
+    tiles::join_lines<1>(bits.data(), out.high.data());
+    store_block(out, file);
+  }
+};
+
+struct Q6_KPacker : PackerOf<BlockQ6_K, tiles::Q6_K> {
   static constexpr std::size_t kGroupBytes = 3 * tiles::kChunkBytes;  ///< 16 k: two chunks of nibbles, one of high bits
-  static std::size_t tile_bytes(std::size_t columns) noexcept { return Tile::bytes(columns); }
 
   /// File: each half of 128 elements has 64 bytes of low nibbles and 32 bytes of high bits, whose pair p belongs to elements
   /// 32p..32p + 31 of the half.
@@ -111,7 +140,7 @@ struct Q6_KPacker {
     const auto in = load_block<BlockQ6_K>(file);
     std::byte* scales = tiles::block_scales<Tile>(tile, block);
     tiles::put_f16(scales, row, in.d);
-    for (std::size_t j = 0; j < 16; ++j) scales[tiles::kQ6KScales + sub_index(row, j)] = static_cast<std::byte>(in.scales[j]);
+    for (std::size_t j = 0; j < 16; ++j) scales[tiles::kF16Row + tiles::pair_index(row, j)] = static_cast<std::byte>(in.scales[j]);
     std::byte* quants = tiles::block_quants<Tile>(tile, columns, block);
     const Parts parts = split(in);
     for (std::size_t group = 0; group < 16; ++group) {
@@ -124,7 +153,7 @@ struct Q6_KPacker {
     BlockQ6_K out{};
     const std::byte* scales = tiles::block_scales<Tile>(tile, block);
     out.d = tiles::get_f16(scales, row);
-    for (std::size_t j = 0; j < 16; ++j) out.scales[j] = static_cast<std::int8_t>(scales[tiles::kQ6KScales + sub_index(row, j)]);
+    for (std::size_t j = 0; j < 16; ++j) out.scales[j] = static_cast<std::int8_t>(scales[tiles::kF16Row + tiles::pair_index(row, j)]);
     const std::byte* quants = tiles::block_quants<Tile>(tile, columns, block);
     Parts parts;
     for (std::size_t group = 0; group < 16; ++group) {

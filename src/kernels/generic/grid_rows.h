@@ -1,0 +1,194 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "quant/block_layout.h"
+#include "quant/grids.h"
+#include "quant/integer_form.h"
+
+/// One row's file block of the formats without a layout of their own, read 32 quants at a time for lanes V: quants(i) are elements
+/// 32i..32i + 31, scales(i) the scales of their two halves. |quants| < kBias, and quant + kBias fits kBits.
+namespace quench::generic {
+
+/// Entry s: byte j is 0xFF where bit j of s is set.
+inline constexpr auto kSignMasks = [] {
+  std::array<std::uint64_t, 256> masks{};
+  for (unsigned s = 0; s < 256; ++s) {
+    for (unsigned j = 0; j < 8; ++j) masks[s] |= ((s >> j) & 1u) != 0 ? std::uint64_t{0xFF} << (8 * j) : 0;
+  }
+  return masks;
+}();
+/// The same for seven stored signs, the eighth making their number even.
+inline constexpr auto kEvenSignMasks = [] {
+  std::array<std::uint64_t, 128> masks{};
+  for (unsigned s = 0; s < 128; ++s) masks[s] = kSignMasks[s | ((static_cast<unsigned>(std::popcount(s)) & 1u) << 7)];
+  return masks;
+}();
+
+struct HalfScalesOf32 {
+  int first;
+  int second;
+};
+constexpr int odd_scale(unsigned stored) noexcept { return static_cast<int>(2 * stored + 1); }
+constexpr HalfScalesOf32 one_scale(unsigned stored) noexcept { return {odd_scale(stored), odd_scale(stored)}; }
+constexpr HalfScalesOf32 nibble_scales(unsigned byte) noexcept { return {odd_scale(byte & 15u), odd_scale(byte >> 4)}; }
+
+template <class V>
+typename V::Row even_sign_masks(std::uint32_t signs) noexcept {
+  return V::row_of(kEvenSignMasks[signs & 127u], kEvenSignMasks[(signs >> 7) & 127u], kEvenSignMasks[(signs >> 14) & 127u],
+                   kEvenSignMasks[(signs >> 21) & 127u]);
+}
+template <class V>
+typename V::Row sign_masks(const std::uint8_t* signs) noexcept {
+  return V::row_of(kSignMasks[signs[0]], kSignMasks[signs[1]], kSignMasks[signs[2]], kSignMasks[signs[3]]);
+}
+
+/// The scale of a super-block is kFactor times its f16.
+template <class BlockType, int kSub, int kQuantBits, int kQuantBias>
+struct GridRow {
+  static constexpr int kSubElements = kSub;
+  static constexpr int kBits = kQuantBits;
+  static constexpr int kBias = kQuantBias;
+
+  BlockType b;
+  explicit GridRow(const std::byte* file) noexcept : b(load_block<BlockType>(file)) {}
+  F16 d() const noexcept { return b.d; }
+};
+
+template <class V>
+struct Iq2_XXSRow : GridRow<BlockIq2_XXS, 32, 7, 64> {
+  using GridRow::GridRow;
+  static constexpr float kFactor = 0.125f;
+  HalfScalesOf32 scales(std::size_t i) const noexcept { return one_scale(b.words[4 * i + 3] >> 12); }
+  typename V::Row quants(std::size_t i) const noexcept {
+    const unsigned low = b.words[4 * i];
+    const unsigned high = b.words[4 * i + 1];
+    const auto grid = V::row_of(kIq2XxsGrid[low & 255u], kIq2XxsGrid[low >> 8], kIq2XxsGrid[high & 255u], kIq2XxsGrid[high >> 8]);
+    return V::negate_where(grid, even_sign_masks<V>(b.words[4 * i + 2] | (std::uint32_t{b.words[4 * i + 3]} << 16)));
+  }
+};
+
+template <class V>
+struct Iq2_XSRow : GridRow<BlockIq2_XS, 16, 7, 64> {
+  using GridRow::GridRow;
+  static constexpr float kFactor = 0.125f;
+  HalfScalesOf32 scales(std::size_t i) const noexcept { return nibble_scales(b.scales[i]); }
+  typename V::Row quants(std::size_t i) const noexcept {
+    const std::uint16_t* w = b.words.data() + 4 * i;
+    const auto grid = V::row_of(kIq2XsGrid[w[0] & 511u], kIq2XsGrid[w[1] & 511u], kIq2XsGrid[w[2] & 511u], kIq2XsGrid[w[3] & 511u]);
+    const auto masks =
+        V::row_of(kEvenSignMasks[w[0] >> 9], kEvenSignMasks[w[1] >> 9], kEvenSignMasks[w[2] >> 9], kEvenSignMasks[w[3] >> 9]);
+    return V::negate_where(grid, masks);
+  }
+};
+
+template <class V>
+struct Iq2_SRow : GridRow<BlockIq2_S, 16, 7, 64> {
+  using GridRow::GridRow;
+  static constexpr float kFactor = 0.125f;
+  HalfScalesOf32 scales(std::size_t i) const noexcept { return nibble_scales(b.scales[i]); }
+  typename V::Row quants(std::size_t i) const noexcept {
+    const std::uint8_t* low = b.low.data() + 4 * i;
+    const unsigned high = b.high[i];
+    const auto grid = V::row_of(kIq2SGrid[low[0] | ((high & 3u) << 8)], kIq2SGrid[low[1] | ((high & 12u) << 6)],
+                                kIq2SGrid[low[2] | ((high & 48u) << 4)], kIq2SGrid[low[3] | ((high & 192u) << 2)]);
+    return V::negate_where(grid, sign_masks<V>(b.signs.data() + 4 * i));
+  }
+};
+
+/// Two entries of four points.
+constexpr std::uint64_t join_words(std::uint32_t low, std::uint32_t high) noexcept { return low | (std::uint64_t{high} << 32); }
+
+template <class V>
+struct Iq3_XXSRow : GridRow<BlockIq3_XXS, 32, 7, 64> {
+  using GridRow::GridRow;
+  static constexpr float kFactor = 0.25f;
+  HalfScalesOf32 scales(std::size_t i) const noexcept { return one_scale(b.words[2 * i + 1] >> 12); }
+  typename V::Row quants(std::size_t i) const noexcept {
+    const std::uint8_t* at = b.indices.data() + 8 * i;
+    const auto eight = [at](std::size_t l) { return join_words(kIq3XxsGrid[at[2 * l]], kIq3XxsGrid[at[2 * l + 1]]); };
+    return V::negate_where(V::row_of(eight(0), eight(1), eight(2), eight(3)),
+                           even_sign_masks<V>(b.words[2 * i] | (std::uint32_t{b.words[2 * i + 1]} << 16)));
+  }
+};
+
+template <class V>
+struct Iq3_SRow : GridRow<BlockIq3_S, 32, 5, 16> {
+  using GridRow::GridRow;
+  static constexpr float kFactor = 1.0f;
+  HalfScalesOf32 scales(std::size_t i) const noexcept { return one_scale((unsigned{b.scales[i / 2]} >> (4 * (i % 2))) & 15u); }
+  typename V::Row quants(std::size_t i) const noexcept {
+    const std::uint8_t* low = b.low.data() + 8 * i;
+    const unsigned high = unsigned{b.high[i]} << 8;
+    const auto four = [low, high](std::size_t g) { return kIq3SGrid[low[g] | ((high >> g) & 256u)]; };
+    const auto eight = [four](std::size_t l) { return join_words(four(2 * l), four(2 * l + 1)); };
+    return V::negate_where(V::row_of(eight(0), eight(1), eight(2), eight(3)), sign_masks<V>(b.signs.data() + 4 * i));
+  }
+};
+
+// iq1: 8 x grid + 1, or - 1 where a bit says so.
+
+template <class V>
+struct Iq1_SRow : GridRow<BlockIq1_S, 32, 5, 16> {
+  using GridRow::GridRow;
+  static constexpr float kFactor = 0.125f;
+  HalfScalesOf32 scales(std::size_t i) const noexcept { return one_scale((b.high[i] >> 12) & 7u); }
+  typename V::Row quants(std::size_t i) const noexcept {
+    const std::uint8_t* low = b.low.data() + 4 * i;
+    const unsigned high = b.high[i];
+    const auto grid = V::row_of(kIq1SGrid[low[0] | ((high << 8) & 0x700u)], kIq1SGrid[low[1] | ((high << 5) & 0x700u)],
+                                kIq1SGrid[low[2] | ((high << 2) & 0x700u)], kIq1SGrid[low[3] | ((high >> 1) & 0x700u)]);
+    return V::add_rows(grid, V::row_of_all(1 - 2 * static_cast<int>(high >> 15)));
+  }
+};
+
+template <class V>
+struct Iq1_MRow : GridRow<BlockIq1_M, 16, 5, 16> {
+  using GridRow::GridRow;
+  static constexpr float kFactor = 0.125f;
+  /// The f16 is spread over the top nibbles of the scale words.
+  F16 d() const noexcept {
+    unsigned bits = 0;
+    for (std::size_t i = 0; i < 4; ++i) bits |= (unsigned{b.scales[i]} >> 12) << (4 * i);
+    return F16{static_cast<std::uint16_t>(bits)};
+  }
+  HalfScalesOf32 scales(std::size_t i) const noexcept {
+    const unsigned both = unsigned{b.scales[i / 2]} >> (6 * (i % 2));
+    return {odd_scale(both & 7u), odd_scale((both >> 3) & 7u)};
+  }
+  typename V::Row quants(std::size_t i) const noexcept {
+    const std::uint8_t* low = b.low.data() + 4 * i;
+    const unsigned high = b.high[2 * i] | (unsigned{b.high[2 * i + 1]} << 8);
+    const auto grid = V::row_of(kIq1SGrid[low[0] | ((high << 8) & 0x700u)], kIq1SGrid[low[1] | ((high << 4) & 0x700u)],
+                                kIq1SGrid[low[2] | (high & 0x700u)], kIq1SGrid[low[3] | ((high >> 4) & 0x700u)]);
+    const auto masks = V::row_of(mask(high, 3), mask(high, 7), mask(high, 11), mask(high, 15));
+    return V::add_rows(grid, V::negate_where(V::row_of_all(1), masks));
+  }
+
+ private:
+  static std::uint64_t mask(unsigned high, unsigned bit) noexcept { return std::uint64_t{0} - ((high >> bit) & 1u); }
+};
+
+/// Digits of a byte lie 32 or 16 elements apart: the block is decoded as a whole.
+template <class V>
+struct Tq1_0Row {
+  static constexpr int kSubElements = 32;
+  static constexpr int kBits = 2;
+  static constexpr int kBias = 1;
+  static constexpr float kFactor = 1.0f;
+
+  IntegerBlock form;
+  F16 scale;
+
+  explicit Tq1_0Row(const std::byte* file) noexcept : scale(load_block<BlockTq1_0>(file).d) {
+    format_info(Format::kTq1_0).unpack(file, form);
+  }
+  F16 d() const noexcept { return scale; }
+  HalfScalesOf32 scales(std::size_t) const noexcept { return {1, 1}; }
+  typename V::Row quants(std::size_t i) const noexcept { return V::load_row(form.quants.data() + 32 * i); }
+};
+
+}  // namespace quench::generic
