@@ -41,7 +41,7 @@ class Hash {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const FormatInfo& format : all_formats()) all.push_back({"qwen3", std::string(format.name)});
-  for (const char* family : {"qwen2", "llama", "gemma3"}) all.push_back({family, "q8_0"});
+  for (const char* family : {"qwen2", "llama", "gemma3", "qwen3moe", "qwen2moe"}) all.push_back({family, "q8_0"});
   all.push_back({"qwen3", "q8_0", "linear"});
   all.push_back({"qwen3", "q8_0", "yarn"});
   all.push_back({"llama", "q8_0", "llama3"});

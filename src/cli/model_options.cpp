@@ -17,6 +17,7 @@ Model load_with_progress(const gguf::Reader& reader, const ModelOptions& options
   ProgressBar bar("loading");
   LoadOptions load;
   load.window = static_cast<std::size_t>(options.window);
+  load.expert_top_p = options.expert_top_p;
   load.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
   return Model::load(reader, load, pool);
 }
@@ -87,6 +88,12 @@ void add_compute_options(CLI::App& command, ModelOptions& options) {
   command.add_option("-c,--ctx,--ctx-size", options.context, "Context in tokens; 0 = what the file was trained for, bounded by memory")
       ->type_name("N");
   command.add_option("--window", options.window, "Sliding window of N positions in every layer; 0 = as the file says")->type_name("N");
+  command
+      .add_option(
+          "--moe-expert-top-p", options.expert_top_p,
+          "Of each token's experts keep the best that together have this share of its weight; below 1 is faster and changes answers")
+      ->check(CLI::Range(0.0f, 1.0f))
+      ->type_name("P");
   command.add_option("-b,--chunk,--ubatch-size", options.chunk, "Prompt tokens in one pass")->check(CLI::Range(1, 4096))->type_name("N");
   command.add_option("--cache-type", options.cache_type, "Type of the KV cache: f16")->type_name("TYPE");
 }

@@ -22,6 +22,7 @@ struct ModelOptions {
   int threads = 0;                 ///< 0 = physical cores within affinity and quota
   std::uint64_t context = 0;       ///< 0 = trained length, bounded by memory
   std::uint64_t window = 0;
+  float expert_top_p = 1.0f;
   std::uint64_t chunk = 512;
   std::string cache_type = "f16";
   TokenizerOptions tokenizer;

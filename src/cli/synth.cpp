@@ -52,7 +52,7 @@ void add_synth(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("synth", "Write a model with random weights, for tests and benchmarks");
   command->footer("Example:\n  quench synth qwen3.gguf --family qwen3 --size 0.6b --format q4_K_M --seed 1");
   command->add_option("out", options->out, "File to write")->type_name("FILE");
-  command->add_option("--family", options->spec.family, "qwen3, qwen2, llama, gemma3")->type_name("NAME");
+  command->add_option("--family", options->spec.family, "qwen3, qwen2, qwen3moe, qwen2moe, llama, gemma3")->type_name("NAME");
   command->add_option("--size", options->spec.size, "tiny, or a real model's size; --list shows all")->type_name("NAME");
   command->add_option("--format", options->spec.format, "Weight format or one of llama.cpp's mixes, in any case")->type_name("NAME");
   command->add_option("--seed", options->spec.seed, "The same seed gives the same file")->type_name("N");

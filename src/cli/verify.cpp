@@ -161,7 +161,9 @@ std::optional<std::uint64_t> hash_on(Isa isa, const std::string& model, const Ve
                                         "--tokens",
                                         std::to_string(options.tokens),
                                         "--window",
-                                        std::to_string(options.model.window)};
+                                        std::to_string(options.model.window),
+                                        "--moe-expert-top-p",
+                                        fmt::format("{}", options.model.expert_top_p)};
   std::vector<std::string> environment = environment_for(isa);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);

@@ -39,6 +39,7 @@ void Activations::assign(const Compute& compute, ActivationKind kind, const floa
   scales_per_row_ = kind == ActivationKind::kBlock256 ? columns / 256 : columns / 32;
   f32_ = x;
   f32_stride_ = stride;
+  selection_ = nullptr;
   if (kind == ActivationKind::kF32) return;
 
   const std::size_t rows_per_item = std::max<std::size_t>(1, kElementsPerItem / columns);

@@ -38,21 +38,31 @@ class Activations {
   /// are within the room; columns are a whole number of blocks of the kind. Runs on the pool when there are several rows.
   void assign(const Compute& compute, ActivationKind kind, const float* x, std::size_t rows, std::size_t columns, std::size_t stride);
 
+  /// Makes row i of this object the assigned row rows[i]: the tokens of one expert side by side, without copying any. `rows` must stay
+  /// alive; the next assign ends it.
+  void select(std::span<const std::uint32_t> rows) noexcept {
+    selection_ = rows.data();
+    rows_ = rows.size();
+  }
+
   [[nodiscard]] ActivationKind kind() const noexcept { return kind_; }
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
-  [[nodiscard]] const float* f32_row(std::size_t row) const noexcept { return f32_ + row * f32_stride_; }
+  [[nodiscard]] const float* f32_row(std::size_t row) const noexcept { return f32_ + stored(row) * f32_stride_; }
   /// Followed by zeros up to a multiple of 32 elements.
   [[nodiscard]] const BF16* bf16_row(std::size_t row) const noexcept {
-    return reinterpret_cast<const BF16*>(quants_.data()) + row * row_elements_;
+    return reinterpret_cast<const BF16*>(quants_.data()) + stored(row) * row_elements_;
   }
   [[nodiscard]] const std::int8_t* quants_row(std::size_t row) const noexcept {
-    return reinterpret_cast<const std::int8_t*>(quants_.data()) + row * row_elements_;
+    return reinterpret_cast<const std::int8_t*>(quants_.data()) + stored(row) * row_elements_;
   }
-  [[nodiscard]] const float* scales_row(std::size_t row) const noexcept { return scales_.data() + row * scales_per_row_; }
-  [[nodiscard]] const std::int16_t* sums_row(std::size_t row) const noexcept { return sums_.data() + row * (columns_ / kSumElements); }
+  [[nodiscard]] const float* scales_row(std::size_t row) const noexcept { return scales_.data() + stored(row) * scales_per_row_; }
+  [[nodiscard]] const std::int16_t* sums_row(std::size_t row) const noexcept {
+    return sums_.data() + stored(row) * (columns_ / kSumElements);
+  }
 
  private:
+  [[nodiscard]] std::size_t stored(std::size_t row) const noexcept { return selection_ == nullptr ? row : selection_[row]; }
   void assign_row(const Compute& compute, const float* x, std::size_t row) noexcept;
 
   ActivationKind kind_ = ActivationKind::kF32;
@@ -62,6 +72,7 @@ class Activations {
   std::size_t scales_per_row_ = 0;
   const float* f32_ = nullptr;
   std::size_t f32_stride_ = 0;
+  const std::uint32_t* selection_ = nullptr;
   AlignedBuffer quants_;
   AlignedArray<float> scales_;
   AlignedArray<std::int16_t> sums_;

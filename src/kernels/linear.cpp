@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include "base/checked.h"
 
@@ -32,26 +33,15 @@ std::size_t activation_row_bytes(const Activations& x) noexcept {
   return x.columns() + x.columns() / 4;  // quants, scales and sums
 }
 
-/// How the products are cut: each job's tiles into groups, the tokens into blocks. Results do not depend on it.
-struct Cut {
-  std::size_t token_block;
-  std::size_t token_blocks;
-  std::size_t item_weight_bytes;
-
-  std::size_t tiles_per_item(const PackedMatrix& weights) const noexcept {
-    return std::clamp<std::size_t>(item_weight_bytes / weights.tile_bytes(), 1, weights.tile_count());
-  }
-  std::size_t tile_groups(const PackedMatrix& weights) const noexcept { return ceil_div(weights.tile_count(), tiles_per_item(weights)); }
+/// Tiles and tokens of a job.
+struct Extent {
+  std::size_t first_tile;
+  std::size_t tiles;
+  std::size_t tokens;
 };
-
-Cut cut_jobs(std::span<const LinearJob> jobs, const Activations& x, std::size_t threads) noexcept {
-  const std::size_t fitting = std::max<std::size_t>(1, kItemActivationBytes / activation_row_bytes(x));
-  const std::size_t token_block = std::min(x.rows(), round_up(fitting, kTokenGroup));
-  const std::size_t token_blocks = ceil_div(x.rows(), token_block);
-  std::size_t weight_bytes = 0;
-  for (const LinearJob& job : jobs) weight_bytes += job.weights->size_bytes();
-  const std::size_t even = weight_bytes * token_blocks / (threads * kItemsPerThread);
-  return {token_block, token_blocks, std::clamp(even, std::max<std::size_t>(1, kMinItemWeightBytes / token_block), kItemWeightBytes)};
+Extent extent_of(const LinearJob& job, const Activations& x) noexcept {
+  const std::size_t rows = std::min(job.n_rows, job.weights->rows() - job.first_row);
+  return {job.first_row / kTileRows, ceil_div(rows, kTileRows), std::min(job.n_tokens, x.rows() - job.first_token)};
 }
 
 /// The last tile of a matrix whose rows are no multiple of 16: through a buffer, so that only real rows are written.
@@ -81,7 +71,7 @@ void run_item(LinearKernel kernel, const LinearJob& job, const Activations& x, s
                           .x = &x,
                           .first_token = first_token,
                           .n_tokens = n_tokens,
-                          .out = job.out + first_token * job.out_stride + first_row,
+                          .out = job.out + first_token * job.out_stride + (first_row - job.first_row),
                           .out_stride = job.out_stride};
     const std::size_t rows = weights.rows() - first_row;
     if (rows >= kTileRows) {
@@ -92,29 +82,67 @@ void run_item(LinearKernel kernel, const LinearJob& job, const Activations& x, s
   }
 }
 
+/// How the products are cut: each job's tiles into groups, its tokens into blocks. Results do not depend on it.
+class Cut {
+ public:
+  Cut(std::span<const LinearJob> jobs, const Activations& x, std::size_t threads) noexcept : x_(x) {
+    const std::size_t fitting = std::max<std::size_t>(1, kItemActivationBytes / activation_row_bytes(x));
+    token_block_ = round_up(fitting, kTokenGroup);
+    std::size_t work = 0;  // weight bytes times token blocks
+    std::size_t most_tokens = 1;
+    for (const LinearJob& job : jobs) {
+      const Extent extent = extent_of(job, x);
+      work += extent.tiles * job.weights->tile_bytes() * ceil_div(extent.tokens, token_block_);
+      most_tokens = std::max(most_tokens, std::min(extent.tokens, token_block_));
+    }
+    item_weight_bytes_ =
+        std::clamp(work / (threads * kItemsPerThread), std::max<std::size_t>(1, kMinItemWeightBytes / most_tokens), kItemWeightBytes);
+  }
+
+  [[nodiscard]] std::size_t items(const LinearJob& job) const noexcept {
+    const Extent extent = extent_of(job, x_);
+    return ceil_div(extent.tiles, tiles_per_item(job, extent)) * ceil_div(extent.tokens, token_block_);
+  }
+
+  /// Item `index` of a job: token blocks vary fastest, so that a thread which takes neighbouring items keeps the weights in its cache.
+  void run(LinearKernel kernel, const LinearJob& job, std::size_t index) const noexcept {
+    const Extent extent = extent_of(job, x_);
+    const std::size_t token_blocks = ceil_div(extent.tokens, token_block_);
+    const std::size_t per_item = tiles_per_item(job, extent);
+    const std::size_t first_tile = index / token_blocks * per_item;
+    const std::size_t first_token = index % token_blocks * token_block_;
+    run_item(kernel, job, x_, extent.first_tile + first_tile, extent.first_tile + std::min(first_tile + per_item, extent.tiles),
+             job.first_token + first_token, std::min(token_block_, extent.tokens - first_token));
+  }
+
+ private:
+  [[nodiscard]] std::size_t tiles_per_item(const LinearJob& job, const Extent& extent) const noexcept {
+    return std::clamp<std::size_t>(item_weight_bytes_ / job.weights->tile_bytes(), 1, extent.tiles);
+  }
+
+  const Activations& x_;
+  std::size_t token_block_ = 0;
+  std::size_t item_weight_bytes_ = 0;
+};
+
 }  // namespace
 
 void linear(const Compute& compute, const PackedMatrix& weights, const Activations& x, float* out, std::size_t out_stride) {
-  const LinearJob job{&weights, out, out_stride};
+  LinearJob job{&weights, out, out_stride};
   linear_jobs(compute, {&job, 1}, x);
 }
 
-void linear_jobs(const Compute& compute, std::span<const LinearJob> jobs, const Activations& x) {
-  if (x.rows() == 0) return;
-  const Cut cut = cut_jobs(jobs, x, static_cast<std::size_t>(compute.pool.thread_count()));
-  std::size_t groups = 0;
-  for (const LinearJob& job : jobs) groups += cut.tile_groups(*job.weights);
-
-  // Token blocks vary fastest: a thread that takes neighbouring items keeps the weights in its cache.
-  compute.pool.run(groups * cut.token_blocks, [&](std::size_t item, int) noexcept {
-    std::size_t group = item / cut.token_blocks;
-    const LinearJob* job = jobs.data();
-    while (group >= cut.tile_groups(*job->weights)) group -= cut.tile_groups(*(job++)->weights);
-    const std::size_t per_item = cut.tiles_per_item(*job->weights);
-    const std::size_t first_tile = group * per_item;
-    const std::size_t first_token = item % cut.token_blocks * cut.token_block;
-    run_item(compute.kernels.linear[static_cast<std::size_t>(job->weights->format())], *job, x, first_tile,
-             std::min(first_tile + per_item, job->weights->tile_count()), first_token, std::min(cut.token_block, x.rows() - first_token));
+void linear_jobs(const Compute& compute, std::span<LinearJob> jobs, const Activations& x) {
+  if (x.rows() == 0 || jobs.empty()) return;
+  const Cut cut(jobs, x, static_cast<std::size_t>(compute.pool.thread_count()));
+  std::size_t items = 0;
+  for (LinearJob& job : jobs) {
+    job.first_item = items;
+    items += cut.items(job);
+  }
+  compute.pool.run(items, [&](std::size_t item, int) noexcept {
+    const LinearJob& job = *std::prev(std::ranges::upper_bound(jobs, item, {}, &LinearJob::first_item));
+    cut.run(compute.kernels.linear[static_cast<std::size_t>(job.weights->format())], job, item - job.first_item);
   });
 }
 

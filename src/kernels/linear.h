@@ -20,12 +20,21 @@ inline constexpr int kNumericContractVersion = 1;
 /// out  [x.rows()][weights.rows()], out_stride apart; only the real rows are written
 void linear(const Compute& compute, const PackedMatrix& weights, const Activations& x, float* out, std::size_t out_stride);
 
-/// Several products of the same activations as one parallel region (Q, K and V; gate and up).
+/// A product, or a part of one: rows [first_row, first_row + n_rows) of the weights with tokens [first_token, first_token + n_tokens).
+/// first_row is a multiple of 16, and n_rows one too unless the rows end there.
 struct LinearJob {
+  static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
+
   const PackedMatrix* weights;
-  float* out;
+  float* out;  ///< of the job's first row, and of token 0
   std::size_t out_stride;
+  std::size_t first_row = 0;
+  std::size_t n_rows = kAll;
+  std::size_t first_token = 0;
+  std::size_t n_tokens = kAll;
+  std::size_t first_item = 0;  ///< set by linear_jobs: where the job's work starts in the region
 };
-void linear_jobs(const Compute& compute, std::span<const LinearJob> jobs, const Activations& x);
+/// Several products of the same activations as one parallel region (Q, K and V; gate and up; the experts of a layer).
+void linear_jobs(const Compute& compute, std::span<LinearJob> jobs, const Activations& x);
 
 }  // namespace quench

@@ -88,6 +88,13 @@ TEST(Rows, ElementwiseOperationsAreTheSameOnEveryInstructionSet) {
   });
   expect_every_table_agrees(
       "soft_cap", [](const KernelTable& t, std::vector<float>& x, const std::vector<float>&) { t.soft_cap(x.data(), 30.0f, x.size()); });
+  expect_every_table_agrees("sigmoid",
+                            [](const KernelTable& t, std::vector<float>& x, const std::vector<float>&) { t.sigmoid(x.data(), x.size()); });
+  expect_every_table_agrees("softmax",
+                            [](const KernelTable& t, std::vector<float>& x, const std::vector<float>&) { t.softmax(x.data(), x.size()); });
+  expect_every_table_agrees("add_scaled", [](const KernelTable& t, std::vector<float>& x, const std::vector<float>& y) {
+    t.add_scaled(x.data(), 0.3f, y.data(), x.size());
+  });
 }
 
 TEST(Rows, RopeIsTheSameOnEveryInstructionSet) {
@@ -253,6 +260,14 @@ TEST(KernelTable, EveryEntryIsFilledAndSaysWhichCodeItRuns) {
       EXPECT_TRUE(!always_own || path.path == table->name) << path.operation << " runs " << path.path;
     }
   }
+}
+
+TEST(Softmax, GivesSharesThatSumToOneAndKeepTheOrder) {
+  std::vector<float> x = {0.0f, std::log(2.0f), std::log(5.0f)};
+  scalar().softmax(x.data(), x.size());
+  EXPECT_NEAR(x[0], 0.125f, 1e-6f);
+  EXPECT_NEAR(x[1], 0.25f, 1e-6f);
+  EXPECT_NEAR(x[2], 0.625f, 1e-6f);
 }
 
 }  // namespace

@@ -82,6 +82,9 @@ std::vector<KernelPath> kernel_paths(const KernelTable& table) {
   add("silu_mul", table.silu_mul, scalar.silu_mul);
   add("gelu_mul", table.gelu_mul, scalar.gelu_mul);
   add("soft_cap", table.soft_cap, scalar.soft_cap);
+  add("sigmoid", table.sigmoid, scalar.sigmoid);
+  add("softmax", table.softmax, scalar.softmax);
+  add("add_scaled", table.add_scaled, scalar.add_scaled);
   add("store_key_f16", table.store_key_f16, scalar.store_key_f16);
   add("store_value_f16", table.store_value_f16, scalar.store_value_f16);
   add("attend_page_f16", table.attend_page_f16, scalar.attend_page_f16);

@@ -62,6 +62,10 @@ struct KernelTable {
                    float* out) noexcept = nullptr;  ///< out = (gate * sigmoid(gate)) * up
   void (*gelu_mul)(const float* gate, const float* up, std::size_t n, float* out) noexcept = nullptr;  ///< tanh form of GELU, times up
   void (*soft_cap)(float* x, float cap, std::size_t n) noexcept = nullptr;                             ///< x = cap * tanh(x / cap)
+  void (*sigmoid)(float* x, std::size_t n) noexcept = nullptr;                                         ///< x = 1 / (1 + exp(-x))
+  /// x[i] = exp(x[i] - max) / sum; maximum and sum from 16 strided partial results and a pairwise fold. n > 0.
+  void (*softmax)(float* x, std::size_t n) noexcept = nullptr;
+  void (*add_scaled)(float* x, float factor, const float* y, std::size_t n) noexcept = nullptr;  ///< x = fma(factor, y, x)
 
   /// KV cache and attention: kernels/attention.h.
   void (*store_key_f16)(F16* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept = nullptr;

@@ -7,8 +7,8 @@ ActivationScratch::ActivationScratch(std::size_t max_rows, std::size_t max_colum
   for (Activations& activations : by_kind_) activations = Activations(max_rows, max_columns);
 }
 
-const Activations& ActivationScratch::assign(const Compute& compute, ActivationKind kind, const float* x, std::size_t n,
-                                             std::size_t columns, std::size_t stride) {
+Activations& ActivationScratch::assign(const Compute& compute, ActivationKind kind, const float* x, std::size_t n, std::size_t columns,
+                                       std::size_t stride) {
   Activations& activations = by_kind_[static_cast<std::size_t>(kind)];
   activations.assign(compute, kind, x, n, columns, stride);
   return activations;
@@ -26,6 +26,18 @@ void ActivationScratch::multiply_jobs(const Compute& compute, const float* x, st
     const Activations& activations = assign(compute, static_cast<ActivationKind>(kind), x, n, columns, stride);
     linear_jobs(compute, std::span(same_kind).first(count), activations);
   }
+}
+
+void ActivationScratch::multiply(const Compute& compute, const float* x, std::size_t n, std::size_t columns, std::size_t stride,
+                                 std::span<LinearJob> jobs) {
+  linear_jobs(compute, jobs, assign(compute, activation_kind(jobs.front().weights->format()), x, n, columns, stride));
+}
+
+void ActivationScratch::multiply_selected(const Compute& compute, const float* x, std::size_t n, std::size_t columns, std::size_t stride,
+                                          std::span<const std::uint32_t> selected, std::span<LinearJob> jobs) {
+  Activations& activations = assign(compute, activation_kind(jobs.front().weights->format()), x, n, columns, stride);
+  activations.select(selected);
+  linear_jobs(compute, jobs, activations);
 }
 
 }  // namespace quench

@@ -3,6 +3,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "kernels/linear.h"
@@ -17,12 +18,18 @@ class ActivationScratch {
   ActivationScratch(std::size_t max_rows, std::size_t max_columns);
 
   /// Rows x [n][columns] in the form `kind`; they stay until the next call for that kind.
-  [[nodiscard]] const Activations& assign(const Compute& compute, ActivationKind kind, const float* x, std::size_t n, std::size_t columns,
-                                          std::size_t stride);
+  [[nodiscard]] Activations& assign(const Compute& compute, ActivationKind kind, const float* x, std::size_t n, std::size_t columns,
+                                    std::size_t stride);
 
   /// Products of the same rows. Jobs whose weights want the same form run as one parallel region.
   void multiply_jobs(const Compute& compute, const float* x, std::size_t n, std::size_t columns, std::size_t stride,
                      std::span<const LinearJob> jobs);
+
+  /// Products of ranges of rows, one parallel region. The weights of all jobs want the same form of activations.
+  void multiply(const Compute& compute, const float* x, std::size_t n, std::size_t columns, std::size_t stride, std::span<LinearJob> jobs);
+  /// The same for chosen rows: token i of the jobs is row selected[i] of the n rows of x.
+  void multiply_selected(const Compute& compute, const float* x, std::size_t n, std::size_t columns, std::size_t stride,
+                         std::span<const std::uint32_t> selected, std::span<LinearJob> jobs);
 
  private:
   static constexpr std::size_t kKinds = 4;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <type_traits>
 #include <variant>
@@ -17,6 +18,9 @@ constexpr std::uint64_t kMaxLayers = 4096;
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 30;
 constexpr std::size_t kMaxHeadDim = 512;
 constexpr std::size_t kHeadDimUnit = 8;
+constexpr std::uint64_t kMaxExperts = 4096;
+// Experts lie one below the other in tiles of 16 rows.
+constexpr std::size_t kExpertRowUnit = 16;
 
 /// The keys of one architecture.
 class Keys {
@@ -75,13 +79,18 @@ const Family& require_family(const gguf::Metadata& metadata) {
   return *family;
 }
 
+bool is_one_of(double value, std::initializer_list<double> values) { return std::ranges::find(values, value) != values.end(); }
+
 /// A key whose presence changes the computation in a way that no family here knows.
 void refuse(const Keys& keys, std::string_view key, bool present, std::string_view meaning) {
   if (present) throw_unsupported("config: " + keys.full(key) + ": " + std::string(meaning) + " not supported");
 }
 
-void refuse_foreign_features(const Keys& keys) {
-  refuse(keys, "expert_count", keys.count("expert_count") != 0, "mixture of experts is");
+void refuse_foreign_features(const Keys& keys, const Family& family) {
+  refuse(keys, "expert_count", family.experts == ExpertStyle::kNone && keys.count("expert_count") != 0, "mixture of experts is");
+  refuse(keys, "expert_gating_func", keys.count("expert_gating_func") > 1, "this router function is");
+  refuse(keys, "expert_weights_scale", !is_one_of(keys.not_negative("expert_weights_scale"), {0.0, 1.0}), "scaled expert weights are");
+  refuse(keys, "expert_group_count", keys.count("expert_group_count") > 1, "grouped experts are");
   refuse(keys, "attention.causal", keys.flag("attention.causal") == false, "attention that is not causal is");
   refuse(keys, "pooling_type", keys.count("pooling_type") != 0, "embedding models are");
   refuse(keys, "rope.dimension_sections", keys.find("rope.dimension_sections") != nullptr, "rotation in sections is");
@@ -94,12 +103,42 @@ void read_sizes(const Keys& keys, ModelConfig& config) {
   config.n_layers = keys.size("block_count", kMaxLayers);
   config.context_length = keys.size("context_length", kMaxSize);
   config.n_embed = keys.size("embedding_length", kMaxSize);
-  config.n_ffn = keys.size("feed_forward_length", kMaxSize);
+  if (config.family->experts == ExpertStyle::kNone) config.n_ffn = keys.size("feed_forward_length", kMaxSize);
   config.n_heads = keys.size("attention.head_count", kMaxSize);
   config.n_kv_heads = keys.optional_size("attention.head_count_kv", kMaxSize).value_or(config.n_heads);
   if (config.n_heads % config.n_kv_heads != 0) {
     throw_bad_file("config: " + keys.full("attention.head_count") + " is " + std::to_string(config.n_heads) + ", no multiple of " +
                    keys.full("attention.head_count_kv") + ", which is " + std::to_string(config.n_kv_heads));
+  }
+}
+
+/// The keys and their defaults are llama.cpp's.
+void read_experts(const Keys& keys, ModelConfig& config) {
+  if (config.family->experts == ExpertStyle::kNone) return;
+  ExpertConfig& experts = config.experts;
+  experts.n_experts = keys.size("expert_count", kMaxExperts);
+  experts.n_used = keys.size("expert_used_count", kMaxExperts);
+  if (experts.n_used > experts.n_experts) {
+    throw_bad_file("config: " + keys.full("expert_used_count") + " is " + std::to_string(experts.n_used) + ", more than " +
+                   keys.full("expert_count") + ", which is " + std::to_string(experts.n_experts));
+  }
+  const auto dense = keys.optional_size("feed_forward_length", kMaxSize);
+  const auto own = keys.optional_size("expert_feed_forward_length", kMaxSize);
+  if (!own && !dense) throw_bad_file("config: " + keys.full("expert_feed_forward_length") + " is missing");
+  experts.n_ffn = own ? *own : *dense / experts.n_used;
+  if (experts.n_ffn == 0 || experts.n_ffn % kExpertRowUnit != 0) {
+    throw_unsupported("config: experts of " + std::to_string(experts.n_ffn) + " channels (" + keys.full("expert_feed_forward_length") +
+                      ") are not supported: a multiple of " + std::to_string(kExpertRowUnit));
+  }
+  if (config.n_embed % kExpertRowUnit != 0) {
+    throw_unsupported("config: experts with " + keys.full("embedding_length") + " " + std::to_string(config.n_embed) +
+                      " are not supported: a multiple of " + std::to_string(kExpertRowUnit));
+  }
+  experts.renormalized = config.family->experts == ExpertStyle::kRenormalized;
+  if (config.family->experts == ExpertStyle::kShared) {
+    const auto shared = keys.optional_size("expert_shared_feed_forward_length", kMaxSize);
+    if (!shared && !dense) throw_bad_file("config: " + keys.full("expert_shared_feed_forward_length") + " is missing");
+    config.n_ffn = shared ? *shared : *dense;
   }
 }
 
@@ -241,12 +280,20 @@ ModelConfig read_config(const gguf::Metadata& metadata) {
   config.post_norms = config.family->post_norms == Presence::kRequired;
 
   const Keys keys(metadata, config.architecture);
-  refuse_foreign_features(keys);
+  refuse_foreign_features(keys, *config.family);
   read_sizes(keys, config);
+  read_experts(keys, config);
   read_head_dim(keys, config);
   read_scales(keys, config);
   read_layers(keys, config);
   return config;
+}
+
+void limit_experts(ModelConfig& config, float top_p) {
+  if (!(top_p > 0.0f && top_p <= 1.0f)) {
+    throw_bad_request("config: an expert top-p of " + std::to_string(top_p) + "; it lies above 0, at most at 1");
+  }
+  config.experts.top_p = top_p;
 }
 
 void limit_window(ModelConfig& config, std::size_t window) noexcept {

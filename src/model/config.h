@@ -35,6 +35,15 @@ struct RopeConfig {
   std::vector<float> frequency_divisors{};  ///< [n_rot / 2], llama3 scaling (tensor rope_freqs); empty = none
 };
 
+/// Mixture of experts, the same in every layer; n_experts 0 = dense.
+struct ExpertConfig {
+  std::size_t n_experts = 0;
+  std::size_t n_used = 0;     ///< experts per token
+  std::size_t n_ffn = 0;      ///< hidden channels of each, a multiple of 16
+  bool renormalized = false;  ///< the chosen experts' weights sum to 1
+  float top_p = 1.0f;         ///< below 1, a token drops the chosen experts past this share of their weight: lossy
+};
+
 struct LayerConfig {
   std::size_t window = 0;  ///< positions a query sees, itself included; 0 = all
   std::size_t rope = 0;    ///< index into ModelConfig::ropes
@@ -50,7 +59,7 @@ struct ModelConfig {
   std::size_t n_heads = 0;
   std::size_t n_kv_heads = 0;
   std::size_t head_dim = 0;
-  std::size_t n_ffn = 0;
+  std::size_t n_ffn = 0;           ///< of the dense block; with experts, of the shared expert: 0 = none
   std::size_t n_vocab = 0;         ///< rows of token_embd
   std::size_t context_length = 0;  ///< positions the file was trained for, scaling included
 
@@ -63,6 +72,7 @@ struct ModelConfig {
   bool head_norm = false;   ///< q and k are normalized per head
   bool post_norms = false;  ///< the outputs of attention and of the feed-forward block are normalized before they are added
 
+  ExpertConfig experts;
   std::vector<LayerConfig> layers;
   std::vector<RopeConfig> ropes;
 
@@ -75,6 +85,10 @@ struct ModelConfig {
 /// Error(kBadFile) for a number that is missing, zero or contradicts another; each names the key.
 /// `n_vocab` is left to the weights. docs/models.md lists the keys.
 [[nodiscard]] ModelConfig read_config(const gguf::Metadata& metadata);
+
+/// Keeps, of each token's experts, the best ones that together have `top_p` of the weight; 1 = all. Throws Error(kBadRequest) outside
+/// (0, 1]. No effect on dense models.
+void limit_experts(ModelConfig& config, float top_p);
 
 /// Applies `window` to every layer: one that has a window keeps the smaller.
 void limit_window(ModelConfig& config, std::size_t window) noexcept;

@@ -74,7 +74,7 @@ TEST(Config, ListsTheFamiliesForAnUnknownArchitecture) {
   metadata.add("general.architecture", std::string("mamba"));
   const Refusal refusal = refusal_of(metadata);
   EXPECT_EQ(refusal.kind, ErrorKind::kUnsupported);
-  EXPECT_EQ(refusal.message, "config: architecture 'mamba' is not supported; quench runs qwen3, qwen2, llama, gemma3");
+  EXPECT_EQ(refusal.message, "config: architecture 'mamba' is not supported; quench runs qwen3, qwen2, qwen3moe, qwen2moe, llama, gemma3");
 }
 
 TEST(Config, RefusesHeadsThatDoNotDivide) {
@@ -114,6 +114,28 @@ TEST(Config, RefusesWhatWouldChangeTheComputation) {
     const Refusal refusal = refusal_of(file.metadata);
     EXPECT_EQ(refusal.kind, ErrorKind::kUnsupported) << key;
     EXPECT_NE(refusal.message.find("llama." + key), std::string::npos) << refusal.message;
+  }
+}
+
+TEST(Config, ExpertsHaveTheirOwnSizes) {
+  const ModelConfig routed = read_config(TinyModel("qwen3moe").metadata);
+  EXPECT_EQ(routed.experts.n_experts, TinyModel::kExperts);
+  EXPECT_EQ(routed.experts.n_used, TinyModel::kExpertsUsed);
+  EXPECT_EQ(routed.experts.n_ffn, TinyModel::kExpertFfn);
+  EXPECT_TRUE(routed.experts.renormalized);
+  EXPECT_EQ(routed.n_ffn, 0u);
+  const ModelConfig shared = read_config(TinyModel("qwen2moe").metadata);
+  EXPECT_FALSE(shared.experts.renormalized);
+  EXPECT_EQ(shared.n_ffn, TinyModel::kFfn);
+}
+
+TEST(Config, RefusesImpossibleExperts) {
+  const std::vector<std::pair<std::string, std::uint32_t>> cases = {
+      {"expert_used_count", 7u}, {"expert_count", 0u}, {"expert_feed_forward_length", 24u}, {"expert_group_count", 4u}};
+  for (const auto& [key, value] : cases) {
+    TinyModel file("qwen3moe");
+    file.set(key, value);
+    EXPECT_NE(refusal_of(file.metadata).message.find("qwen3moe." + key), std::string::npos) << key;
   }
 }
 

@@ -13,11 +13,19 @@ namespace quench {
 /// Whether a family's files carry a tensor.
 enum class Presence { kNever, kOptional, kRequired };
 
+/// How a family's feed-forward blocks are made.
+enum class ExpertStyle {
+  kNone,          ///< dense
+  kRenormalized,  ///< routed experts whose weights sum to 1
+  kShared         ///< routed experts with their softmax shares, and a shared expert behind a gate
+};
+
 /// What sets one model family apart. Keys of the file are `<name>.<key>`, tensor names are those of docs/models.md.
 struct Family {
   std::string_view name;  ///< general.architecture
   RopeStyle rope_style;
   FfnActivation activation;
+  ExpertStyle experts;
   Presence head_norm;               ///< attn_q_norm, attn_k_norm
   Presence post_norms;              ///< post_attention_norm, post_ffw_norm
   Presence qkv_bias;                ///< attn_q.bias, attn_k.bias, attn_v.bias
@@ -34,7 +42,7 @@ struct Family {
 [[nodiscard]] std::span<const Family> all_families() noexcept;
 /// nullptr for a name that is not in the table.
 [[nodiscard]] const Family* find_family(std::string_view name) noexcept;
-/// "qwen3, qwen2, llama, gemma3"
+/// "qwen3, qwen2, qwen3moe, ..."
 [[nodiscard]] std::string family_names();
 
 }  // namespace quench

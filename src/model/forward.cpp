@@ -128,9 +128,20 @@ class Step {
     const std::size_t n = n_rows_ - first_row;
     const auto residual = scratch_.residual.view().rows(first_row, n);
     const auto branch = scratch_.branch.first(n);
+    normalize(residual, weights.ffn_norm, branch);
+    if (config_.experts.n_experts > 0) {
+      add_branch(weights.down_bias, weights.ffn_post_norm, mixture(weights, branch), residual);
+    } else {
+      dense(weights, branch);
+      add_branch(weights.down_bias, weights.ffn_post_norm, branch, residual);
+    }
+  }
+
+  /// branch = down(activation(gate branch) * (up branch)), without the last bias.
+  void dense(const LayerWeights& weights, View<float, Seq, Embed> branch) const {
+    const std::size_t n = branch.size<Seq>();
     const auto gate = scratch_.gate.first(n);
     const auto up = scratch_.up.first(n);
-    normalize(residual, weights.ffn_norm, branch);
     multiply(compute_, scratch_.activations, branch, into(weights.gate, gate), into(weights.up, up));
     const auto activate = config_.activation == FfnActivation::kSilu ? compute_.kernels.silu_mul : compute_.kernels.gelu_mul;
     for_each_row(compute_.pool, n, [&](std::size_t row) noexcept {
@@ -141,7 +152,20 @@ class Step {
       activate(gate_row, up_row, config_.n_ffn, gate_row);
     });
     multiply(compute_, scratch_.activations, gate, into(weights.down, branch));
-    add_branch(weights.down_bias, weights.ffn_post_norm, branch, residual);
+  }
+
+  /// The routed experts' sum, plus sigmoid(gate) times the shared expert where there is one. Uses up `branch`.
+  [[nodiscard]] View<float, Seq, Embed> mixture(const LayerWeights& weights, View<float, Seq, Embed> branch) const {
+    const auto sum = scratch_.experts.run(compute_, scratch_.activations, weights.experts, branch);
+    if (weights.experts.shared_gate.empty()) return sum;
+    const auto shares = scratch_.shared_gate.first(branch.size<Seq>());
+    multiply(compute_, scratch_.activations, branch, into(weights.experts.shared_gate, shares));
+    compute_.kernels.sigmoid(shares.data(), shares.element_count());
+    dense(weights, branch);
+    for_each_row(compute_.pool, branch.size<Seq>(), [&](std::size_t row) noexcept {
+      compute_.kernels.add_scaled(sum.row(row).data(), *shares.row(row).data(), branch.row(row).data(), config_.n_embed);
+    });
+    return sum;
   }
 
   const Model& model_;

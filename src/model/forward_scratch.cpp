@@ -12,7 +12,9 @@ std::size_t logit_rows(const ModelConfig& config, std::size_t max_rows) {
   return std::clamp<std::size_t>(kLogitBytes / (config.n_vocab * sizeof(float)), 1, max_rows);
 }
 
-std::size_t widest(const ModelConfig& config) { return std::max({config.n_embed, config.query_channels(), config.n_ffn}); }
+std::size_t widest(const ModelConfig& config) {
+  return std::max({config.n_embed, config.query_channels(), config.n_ffn, ExpertBlock::activation_columns(config)});
+}
 
 }  // namespace
 
@@ -27,13 +29,16 @@ ForwardScratch::ForwardScratch(const ModelConfig& config, std::size_t rows, int 
       up({rows, config.n_ffn}, "scratch"),
       logits({logit_rows(config, rows), config.n_vocab}, "scratch"),
       activations(rows, widest(config)),
-      attention(config, rows, threads) {
+      attention(config, rows, threads),
+      experts(config, rows),
+      shared_gate({rows, 1}, "scratch") {
   for (const RopeConfig& rope : config.ropes) ropes.emplace_back(rope, rows);
 }
 
 ScratchSizes scratch_sizes(const ModelConfig& config, std::size_t threads) noexcept {
   std::uint64_t floats = 2 * config.n_embed + config.query_channels() + 2 * config.kv_channels() + 2 * config.n_ffn;
   for (const RopeConfig& rope : config.ropes) floats += rope.n_rot;
+  floats += ExpertBlock::row_floats(config) + 1;
   // One kind of activations: a byte per channel, a scale per 32 and a sum of two bytes per 16.
   const std::uint64_t activation_bytes = widest(config) * 5 / 4;
   const std::uint64_t attention_floats = 2 * std::max<std::uint64_t>(64, config.heads_per_kv_head()) * config.head_dim;

@@ -7,6 +7,7 @@
 #include "model/activation_rows.h"
 #include "model/attention_block.h"
 #include "model/config.h"
+#include "model/expert_block.h"
 #include "model/rope_table.h"
 #include "tensor/tensor.h"
 
@@ -28,6 +29,8 @@ class ForwardScratch {
   Tensor<float, Seq, Vocab> logits;  ///< as many rows as are computed at once
   ActivationScratch activations;
   AttentionBlock attention;
+  ExpertBlock experts;
+  Tensor<float, Seq, SharedGate> shared_gate;
   std::vector<RopeTable> ropes;  ///< by ModelConfig::ropes
 };
 

@@ -59,7 +59,7 @@ TinyModel gemma_with_window() {
 
 std::vector<TinyModel> every_family() {
   std::vector<TinyModel> files;
-  for (const char* name : {"qwen3", "qwen2", "llama"}) files.emplace_back(name);
+  for (const char* name : {"qwen3", "qwen2", "llama", "qwen3moe", "qwen2moe"}) files.emplace_back(name);
   files.push_back(gemma_with_window());
   return files;
 }
@@ -98,6 +98,35 @@ TEST(Forward, ThreadsAndInstructionSetsGiveTheSameBits) {
       }
     }
   }
+}
+
+TEST(Forward, ExpertsOfManyTokensEqualThoseOfOne) {
+  const std::vector<TokenId> tokens = tiny_tokens(90);
+  for (const char* name : {"qwen3moe", "qwen2moe"}) {
+    const TinyModel file(name, Format::kQ4_0);
+    const Rows expected = Bench(file, 1).cached(tokens, 1, Isa::kScalar);
+    for (int threads = 1; threads <= 3; ++threads) {
+      Bench bench(file, threads);
+      for (const Isa isa : available_isas()) EXPECT_EQ(bench.cached(tokens, 40, isa), expected) << name << ", " << isa_name(isa);
+    }
+  }
+}
+
+TEST(Forward, AnExpertTopPOfOneChangesNothingAndALowOneDoes) {
+  const std::vector<TokenId> tokens = tiny_tokens(30);
+  const TinyModel file("qwen3moe");
+  ThreadPool pool(1);
+  const auto logits_with = [&](float top_p) {
+    const Model model = file.load(pool, {.expert_top_p = top_p});
+    KvCache cache(model.kv_layout(), {.budget_bytes = 8 << 20, .context = 100});
+    KvSequence sequence(cache);
+    Forward forward(model, {kernels_for(best_isa()), pool});
+    const auto logits = forward.prefill(sequence, 0, tokens);
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  const std::vector<float> all = Bench(file, 1).cached(tokens, 512).back();
+  EXPECT_EQ(logits_with(1.0f), all);
+  EXPECT_NE(logits_with(0.3f), all);
 }
 
 TEST(Forward, AWindowOnAnyModelIsTheSameCachedAndUncached) {

@@ -27,6 +27,7 @@ Model Model::load(const gguf::Reader& reader, const LoadOptions& options, Thread
   const ScopedFloatControl float_control;
   ModelConfig config = read_config(reader.metadata());
   limit_window(config, options.window);
+  limit_experts(config, options.expert_top_p);
   Weights weights = load_weights(reader, config, options.progress, pool);
   check_frequency_divisors(config);
   return {std::move(config), std::move(weights)};

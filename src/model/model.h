@@ -12,7 +12,8 @@
 namespace quench {
 
 struct LoadOptions {
-  std::size_t window = 0;  ///< sliding window for every layer (a layer with a smaller one keeps it); 0 = as the file says
+  std::size_t window = 0;     ///< sliding window for every layer (a layer with a smaller one keeps it); 0 = as the file says
+  float expert_top_p = 1.0f;  ///< below 1: a token keeps only the experts that together have this share of its weight; changes answers
   LoadProgress progress{};
 };
 

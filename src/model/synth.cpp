@@ -110,7 +110,15 @@ gguf::Metadata make_metadata(const Model& model, const gguf::Metadata& tokenizer
   put("block_count", geometry.n_layers);
   put("context_length", model.context_length);
   put("embedding_length", geometry.n_embed);
-  put("feed_forward_length", geometry.n_ffn);
+  if (geometry.n_experts == 0) {
+    put("feed_forward_length", geometry.n_ffn);
+  } else {
+    put("feed_forward_length", geometry.n_expert_ffn * geometry.n_experts_used);
+    put("expert_count", geometry.n_experts);
+    put("expert_used_count", geometry.n_experts_used);
+    put("expert_feed_forward_length", geometry.n_expert_ffn);
+    if (geometry.n_ffn != 0) put("expert_shared_feed_forward_length", geometry.n_ffn);
+  }
   put("attention.head_count", geometry.n_heads);
   put("attention.head_count_kv", geometry.n_kv_heads);
   keys.add(prefix + "rope.freq_base", geometry.rope_theta);
@@ -191,14 +199,32 @@ class TensorList {
       vector(prefix + "attn_k_norm.weight", geometry.head_dim, 1.4f, 0.14f);
     }
     vector(prefix + "ffn_norm.weight", geometry.n_embed, 1.0f, 0.1f);
-    matrix(prefix + "ffn_gate.weight", {TensorRole::kGate, layer}, geometry.n_embed, geometry.n_ffn);
-    matrix(prefix + "ffn_up.weight", {TensorRole::kUp, layer}, geometry.n_embed, geometry.n_ffn);
-    matrix(prefix + "ffn_down.weight", {TensorRole::kDown, layer}, geometry.n_ffn, geometry.n_embed);
+    if (geometry.n_experts > 0) add_experts(prefix, layer);
+    if (geometry.n_ffn > 0) add_dense(prefix, geometry.n_experts > 0 ? "_shexp.weight" : ".weight", layer);
     if (model_.family->post_norms) {
       const float weight = 6.0f / std::sqrt(2.0f * static_cast<float>(geometry.n_layers));
       vector(prefix + "post_attention_norm.weight", geometry.n_embed, weight, 0.1f * weight);
       vector(prefix + "post_ffw_norm.weight", geometry.n_embed, weight, 0.1f * weight);
     }
+  }
+
+  void add_dense(const std::string& prefix, const std::string& suffix, int layer) {
+    const SynthGeometry& geometry = model_.geometry;
+    matrix(prefix + "ffn_gate" + suffix, {TensorRole::kGate, layer}, geometry.n_embed, geometry.n_ffn);
+    matrix(prefix + "ffn_up" + suffix, {TensorRole::kUp, layer}, geometry.n_embed, geometry.n_ffn);
+    matrix(prefix + "ffn_down" + suffix, {TensorRole::kDown, layer}, geometry.n_ffn, geometry.n_embed);
+  }
+
+  /// Routers stay f32, as llama.cpp writes them; a deviation of 1 for their logits makes some experts busier than others.
+  void add_experts(const std::string& prefix, int layer) {
+    const SynthGeometry& geometry = model_.geometry;
+    const std::uint64_t n = geometry.n_experts;
+    const float deviation = 1.0f / std::sqrt(static_cast<float>(geometry.n_embed));
+    tensors_.push_back({{prefix + "ffn_gate_inp.weight", Format::kF32, {geometry.n_embed, n}}, 0.0f, deviation, {}});
+    matrix(prefix + "ffn_gate_exps.weight", {TensorRole::kGate, layer}, geometry.n_embed, geometry.n_expert_ffn, n);
+    matrix(prefix + "ffn_up_exps.weight", {TensorRole::kUp, layer}, geometry.n_embed, geometry.n_expert_ffn, n);
+    matrix(prefix + "ffn_down_exps.weight", {TensorRole::kDown, layer}, geometry.n_expert_ffn, geometry.n_embed, n);
+    if (geometry.n_ffn > 0) vector(prefix + "ffn_gate_inp_shexp.weight", geometry.n_embed, 0.0f, deviation);
   }
 
   void add_biases(const std::string& prefix, std::uint64_t q_width, std::uint64_t kv_width) {
@@ -207,7 +233,8 @@ class TensorList {
     vector(prefix + "attn_v.bias", kv_width, 0.0f, 0.1f);
   }
 
-  void matrix(const std::string& name, Where where, std::uint64_t columns, std::uint64_t rows) {
+  /// `depth` matrices one after the other, for experts; 0 = a plain matrix.
+  void matrix(const std::string& name, Where where, std::uint64_t columns, std::uint64_t rows, std::uint64_t depth = 0) {
     const TensorPlace place{where.role,
                             where.layer,
                             static_cast<int>(model_.geometry.n_layers),
@@ -216,7 +243,9 @@ class TensorList {
                             columns};
     const bool by_vocabulary = where.role == TensorRole::kEmbedding || where.role == TensorRole::kHead;
     const float deviation = (by_vocabulary ? embedding_length_ : 1.0f) / std::sqrt(static_cast<float>(columns));
-    tensors_.push_back({{name, model_.recipe.format_of(place), {columns, rows}}, 0.0f, deviation, {}});
+    std::vector<std::uint64_t> dims = {columns, rows};
+    if (depth > 0) dims.push_back(depth);
+    tensors_.push_back({{name, model_.recipe.format_of(place), std::move(dims)}, 0.0f, deviation, {}});
   }
 
   void vector(const std::string& name, std::uint64_t elements, float mean, float deviation) {
@@ -251,7 +280,8 @@ void write_vector(gguf::Writer& writer, const Tensor& tensor, std::uint64_t seed
 void write_matrix(gguf::Writer& writer, const Tensor& tensor, std::uint64_t seed) {
   const FormatInfo& format = format_info(tensor.plan.format);
   const auto block_bytes = static_cast<std::size_t>(format.block_bytes);
-  std::uint64_t left = tensor.plan.dims[0] / static_cast<std::uint64_t>(format.block_elements) * tensor.plan.dims[1];
+  std::uint64_t left = tensor.plan.dims[0] / static_cast<std::uint64_t>(format.block_elements);
+  for (std::size_t i = 1; i < tensor.plan.dims.size(); ++i) left *= tensor.plan.dims[i];
   Xoshiro256 random = stream_of(seed, tensor.plan.name);
   std::vector<std::byte> piece(kPieceBytes / block_bytes * block_bytes);
   while (left > 0) {

@@ -11,7 +11,7 @@ namespace quench {
 
 /// A model with random weights: for tests and benchmarks, where the values do not matter but the geometry does.
 struct SynthSpec {
-  std::string family = "qwen3";  ///< qwen3, qwen2, llama, gemma3
+  std::string family = "qwen3";  ///< synth_families()
   std::string size = "tiny";     ///< synth_sizes(family)
   /// A format of the table in any case ("q8_0", "Q4_K"): all matrices have it. Or one of llama.cpp's mixes ("q4_K_M", "iq3_M"; for a name
   /// that is a format too, "q4_0_mix"): important tensors get more bits by its rules. Rows that are no whole number of blocks fall back

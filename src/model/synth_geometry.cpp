@@ -10,10 +10,9 @@ namespace quench {
 namespace {
 
 constexpr std::array kFamilies = {
-    SynthFamily{"qwen3", true, false, false, true, 1e-6f},
-    SynthFamily{"qwen2", false, true, false, false, 1e-6f},
-    SynthFamily{"llama", false, false, false, false, 1e-5f},
-    SynthFamily{"gemma3", true, false, true, true, 1e-6f},
+    SynthFamily{"qwen3", true, false, false, true, 1e-6f},    SynthFamily{"qwen2", false, true, false, false, 1e-6f},
+    SynthFamily{"qwen3moe", true, false, false, true, 1e-6f}, SynthFamily{"qwen2moe", false, true, false, false, 1e-6f},
+    SynthFamily{"llama", false, false, false, false, 1e-5f},  SynthFamily{"gemma3", true, false, true, true, 1e-6f},
 };
 
 // tiny and small: all rows are whole super-blocks of 256, heads x head_dim differs from n_embed where the family allows it, gemma3 has one
@@ -30,6 +29,13 @@ constexpr std::array kGeometries = {
     SynthGeometry{"qwen2", "small", 8, 512, 1536, 8, 2, 64, 8192, 1e6f, 8192, true},
     SynthGeometry{"qwen2", "0.5b", 24, 896, 4864, 14, 2, 64, 32768, 1e6f, 151936, true},
     SynthGeometry{"qwen2", "1.5b", 28, 1536, 8960, 12, 2, 128, 32768, 1e6f, 151936, true},
+    // n_ffn is that of the shared expert; at the end: experts, those used, channels of each.
+    SynthGeometry{"qwen3moe", "tiny", 2, 256, 0, 4, 2, 128, 2048, 1e6f, 2048, false, 0, 0.0, 16, 4, 256},
+    SynthGeometry{"qwen3moe", "small", 8, 512, 0, 8, 4, 128, 8192, 1e6f, 8192, false, 0, 0.0, 32, 4, 256},
+    SynthGeometry{"qwen3moe", "30b-a3b", 48, 2048, 0, 32, 4, 128, 40960, 1e6f, 151936, false, 0, 0.0, 128, 8, 768},
+    SynthGeometry{"qwen2moe", "tiny", 2, 256, 512, 4, 2, 64, 2048, 1e6f, 2048, false, 0, 0.0, 16, 4, 256},
+    SynthGeometry{"qwen2moe", "small", 8, 512, 1024, 8, 4, 64, 8192, 1e6f, 8192, false, 0, 0.0, 32, 4, 256},
+    SynthGeometry{"qwen2moe", "a2.7b", 24, 2048, 5632, 16, 16, 128, 8192, 1e6f, 151936, false, 0, 0.0, 60, 4, 1408},
     SynthGeometry{"llama", "tiny", 3, 256, 768, 4, 2, 64, 2048, 1e5f, 2048, true},
     SynthGeometry{"llama", "small", 8, 512, 1536, 8, 4, 64, 8192, 1e5f, 8192, true},
     SynthGeometry{"llama", "135m", 30, 576, 1536, 9, 3, 64, 8192, 1e5f, 49152, true},

@@ -32,6 +32,9 @@ struct SynthGeometry {
   bool tied;
   std::uint64_t sliding_window = 0;  ///< 0: none
   double llama3_factor = 0.0;        ///< 0: no scaling by default
+  std::uint64_t n_experts = 0;       ///< 0: dense; otherwise n_ffn is the shared expert's, 0 = none
+  std::uint64_t n_experts_used = 0;
+  std::uint64_t n_expert_ffn = 0;
 };
 
 [[nodiscard]] std::span<const SynthFamily> all_synth_families() noexcept;

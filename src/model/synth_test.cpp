@@ -162,7 +162,8 @@ TEST(Synth, Llama3ScalingDividesLowFrequenciesByTheFactorAndHighOnesNot) {
 }
 
 TEST(Synth, AnImpossibleSpecSaysWhatIsPossible) {
-  EXPECT_NE(refusal_of({.family = "qwen9"}).find("unknown family qwen9; there are qwen3, qwen2, llama, gemma3"), std::string::npos);
+  EXPECT_NE(refusal_of({.family = "qwen9"}).find("unknown family qwen9; there are qwen3, qwen2, qwen3moe, qwen2moe, llama, gemma3"),
+            std::string::npos);
   EXPECT_NE(refusal_of({.size = "9b"}).find("qwen3 has no size 9b; there are tiny, small, 0.6b"), std::string::npos);
   EXPECT_NE(refusal_of({.format = "q9_9"}).find("unknown format q9_9; there are F32 F16"), std::string::npos);
   EXPECT_NE(refusal_of({.format = "f16_mix"}).find("unknown format f16_mix"), std::string::npos);
@@ -172,7 +173,7 @@ TEST(Synth, AnImpossibleSpecSaysWhatIsPossible) {
   EXPECT_NE(refusal_of({.rope_scaling = "yarn", .rope_factor = 0.5}).find("rope factor"), std::string::npos);
   EXPECT_NE(refusal_of({.context_length = 0}).find("context length of 0"), std::string::npos);
   EXPECT_THROW((void)synth_sizes("qwen9"), Error);
-  EXPECT_EQ(synth_families().size(), 4u);
+  EXPECT_EQ(synth_families().size(), 6u);
   EXPECT_EQ(synth_sizes("gemma3").size(), 4u);
 }
 

@@ -28,6 +28,18 @@ class TensorPlanner {
     targets_.push_back({.tensor = &tensor, .matrix = &linear.matrix()});
   }
 
+  /// One matrix per expert, one below the other; the file has them as its third dimension.
+  template <class In, class Out>
+  void stack(Linear<In, Axes<Experts, Out>>& linear, const std::string& name, std::size_t columns, std::size_t rows, std::size_t experts) {
+    const gguf::TensorInfo& tensor = require(name);
+    if (tensor.columns() != columns || tensor.dims[1] != rows || tensor.dims[2] != experts || tensor.dims[3] != 1) {
+      throw_bad_file("weights: " + tensor.name + " is " + tensor.describe() + ", expected " + std::to_string(columns) + " x " +
+                     std::to_string(rows) + " x " + std::to_string(experts));
+    }
+    linear = Linear<In, Axes<Experts, Out>>(PackedMatrix(tensor.format, rows * experts, columns, tensor.name.c_str()));
+    targets_.push_back({.tensor = &tensor, .matrix = &linear.matrix()});
+  }
+
   /// A vector of `size`, decoded to f32; left empty when absent and not required.
   template <class Axis>
   void vector(Tensor<float, Axis>& vector, const std::string& name, std::size_t size, Presence presence) {
@@ -83,6 +95,16 @@ class TensorPlanner {
   std::unordered_set<std::string_view> known_;
 };
 
+void plan_experts(TensorPlanner& plan, const ModelConfig& config, const std::string& block, ExpertWeights& weights) {
+  const ExpertConfig& experts = config.experts;
+  const std::size_t embed = config.n_embed;
+  plan.matrix(weights.router, block + "ffn_gate_inp.weight", embed, experts.n_experts);
+  plan.stack(weights.gate, block + "ffn_gate_exps.weight", embed, experts.n_ffn, experts.n_experts);
+  plan.stack(weights.up, block + "ffn_up_exps.weight", embed, experts.n_ffn, experts.n_experts);
+  plan.stack(weights.down, block + "ffn_down_exps.weight", experts.n_ffn, embed, experts.n_experts);
+  if (config.n_ffn > 0) plan.matrix(weights.shared_gate, block + "ffn_gate_inp_shexp.weight", embed, 1);
+}
+
 void plan_layer(TensorPlanner& plan, const ModelConfig& config, std::size_t index, LayerWeights& layer) {
   const Family& family = *config.family;
   const std::size_t embed = config.n_embed;
@@ -104,9 +126,13 @@ void plan_layer(TensorPlanner& plan, const ModelConfig& config, std::size_t inde
   plan.vector(layer.attention_post_norm, block + "post_attention_norm.weight", embed, family.post_norms);
 
   plan.vector(layer.ffn_norm, block + "ffn_norm.weight", embed, Presence::kRequired);
-  plan.matrix(layer.gate, block + "ffn_gate.weight", embed, config.n_ffn);
-  plan.matrix(layer.up, block + "ffn_up.weight", embed, config.n_ffn);
-  plan.matrix(layer.down, block + "ffn_down.weight", config.n_ffn, embed);
+  if (config.experts.n_experts > 0) plan_experts(plan, config, block, layer.experts);
+  if (config.n_ffn > 0) {
+    const std::string shared = config.experts.n_experts > 0 ? "_shexp.weight" : ".weight";
+    plan.matrix(layer.gate, block + "ffn_gate" + shared, embed, config.n_ffn);
+    plan.matrix(layer.up, block + "ffn_up" + shared, embed, config.n_ffn);
+    plan.matrix(layer.down, block + "ffn_down" + shared, config.n_ffn, embed);
+  }
   plan.vector(layer.gate_bias, block + "ffn_gate.bias", config.n_ffn, family.ffn_bias);
   plan.vector(layer.up_bias, block + "ffn_up.bias", config.n_ffn, family.ffn_bias);
   plan.vector(layer.down_bias, block + "ffn_down.bias", embed, family.ffn_bias);

@@ -25,6 +25,9 @@ class TinyModel {
   static constexpr std::size_t kKvHeads = 2;
   static constexpr std::size_t kHeadDim = 32;
   static constexpr std::size_t kVocab = 100;
+  static constexpr std::size_t kExperts = 6;
+  static constexpr std::size_t kExpertsUsed = 3;
+  static constexpr std::size_t kExpertFfn = 32;
 
   struct Entry {
     std::string name;
@@ -45,6 +48,11 @@ class TinyModel {
     metadata.add(prefix + "attention.key_length", std::uint32_t{kHeadDim});
     metadata.add(prefix + "attention.value_length", std::uint32_t{kHeadDim});
     metadata.add(prefix + "attention.layer_norm_rms_epsilon", 1e-6f);
+    if (has_experts()) {
+      metadata.add(prefix + "expert_count", std::uint32_t{kExperts});
+      metadata.add(prefix + "expert_used_count", std::uint32_t{kExpertsUsed});
+      metadata.add(prefix + "expert_feed_forward_length", std::uint32_t{kExpertFfn});
+    }
     add_tensors();
   }
 
@@ -94,6 +102,8 @@ class TinyModel {
   std::vector<Entry> tensors;
 
  private:
+  [[nodiscard]] bool has_experts() const { return name.ends_with("moe"); }
+
   void add_matrix(const std::string& tensor_name, std::uint64_t columns, std::uint64_t rows) {
     add(tensor_name, format_, {columns, rows}, 0.0f, 0.3f);
   }
@@ -111,21 +121,39 @@ class TinyModel {
       add_matrix(block + "attn_v.weight", kEmbed, kKvHeads * kHeadDim);
       add_matrix(block + "attn_output.weight", kHeads * kHeadDim, kEmbed);
       add_vector(block + "ffn_norm.weight", kEmbed, 1.0f);
-      add_matrix(block + "ffn_gate.weight", kEmbed, kFfn);
-      add_matrix(block + "ffn_up.weight", kEmbed, kFfn);
-      add_matrix(block + "ffn_down.weight", kFfn, kEmbed);
+      if (has_experts()) {
+        add_experts(block);
+      } else {
+        add_dense(block, ".weight");
+      }
       add_family_vectors(block);
     }
     add_vector("output_norm.weight", kEmbed, 1.0f);
   }
 
+  void add_dense(const std::string& block, const std::string& suffix) {
+    add_matrix(block + "ffn_gate" + suffix, kEmbed, kFfn);
+    add_matrix(block + "ffn_up" + suffix, kEmbed, kFfn);
+    add_matrix(block + "ffn_down" + suffix, kFfn, kEmbed);
+  }
+
+  void add_experts(const std::string& block) {
+    add(block + "ffn_gate_inp.weight", Format::kF32, {kEmbed, kExperts}, 0.0f, 0.5f);
+    add(block + "ffn_gate_exps.weight", format_, {kEmbed, kExpertFfn, kExperts}, 0.0f, 0.3f);
+    add(block + "ffn_up_exps.weight", format_, {kEmbed, kExpertFfn, kExperts}, 0.0f, 0.3f);
+    add(block + "ffn_down_exps.weight", format_, {kExpertFfn, kEmbed, kExperts}, 0.0f, 0.3f);
+    if (name != "qwen2moe") return;
+    add(block + "ffn_gate_inp_shexp.weight", Format::kF32, {kEmbed}, 0.0f, 0.5f);
+    add_dense(block, "_shexp.weight");
+  }
+
   void add_family_vectors(const std::string& block) {
-    if (name == "qwen2") {
+    if (name == "qwen2" || name == "qwen2moe") {
       add_vector(block + "attn_q.bias", kHeads * kHeadDim, 0.0f);
       add_vector(block + "attn_k.bias", kKvHeads * kHeadDim, 0.0f);
       add_vector(block + "attn_v.bias", kKvHeads * kHeadDim, 0.0f);
     }
-    if (name == "qwen3" || name == "gemma3") {
+    if (name == "qwen3" || name == "qwen3moe" || name == "gemma3") {
       add_vector(block + "attn_q_norm.weight", kHeadDim, 1.0f);
       add_vector(block + "attn_k_norm.weight", kHeadDim, 1.0f);
     }

@@ -6,6 +6,7 @@
 #include "base/aligned.h"
 #include "base/checked.h"
 #include "base/float_control.h"
+#include "model/expert_choice.h"
 #include "model/forward.h"
 #include "model/request_check.h"
 #include "model/rope_table.h"
@@ -134,11 +135,48 @@ class Uncached {
 
   [[nodiscard]] std::vector<float> feed_forward(const LayerWeights& weights, const std::vector<float>& x) const {
     const std::vector<float> normed = norm(x, weights.ffn_norm);
+    return config_.experts.n_experts > 0 ? mixture(weights, normed) : dense(weights, normed);
+  }
+
+  void activate(std::vector<float>& gate, const std::vector<float>& up) const {
+    const auto activation = config_.activation == FfnActivation::kSilu ? compute_.kernels.silu_mul : compute_.kernels.gelu_mul;
+    activation(gate.data(), up.data(), gate.size(), gate.data());
+  }
+
+  [[nodiscard]] std::vector<float> dense(const LayerWeights& weights, const std::vector<float>& normed) const {
     std::vector<float> gate = product(weights.gate.matrix(), normed, weights.gate_bias);
-    const std::vector<float> up = product(weights.up.matrix(), normed, weights.up_bias);
-    const auto activate = config_.activation == FfnActivation::kSilu ? compute_.kernels.silu_mul : compute_.kernels.gelu_mul;
-    activate(gate.data(), up.data(), gate.size(), gate.data());
+    activate(gate, product(weights.up.matrix(), normed, weights.up_bias));
     return product(weights.down.matrix(), gate, weights.down_bias);
+  }
+
+  [[nodiscard]] std::vector<float> mixture(const LayerWeights& weights, const std::vector<float>& normed) const {
+    const ExpertWeights& experts = weights.experts;
+    std::vector<float> router = product(experts.router.matrix(), normed, Tensor<float, Experts>());
+    std::vector<ExpertChoice> choices(config_.experts.n_used);
+    choices.resize(choose_experts(compute_.kernels, config_.experts, router, choices));
+    std::vector<float> out(config_.n_embed);
+    for (const ExpertChoice& choice : choices) {
+      std::vector<float> gate = expert_product(experts.gate.matrix(), choice.expert, config_.experts.n_ffn, normed);
+      activate(gate, expert_product(experts.up.matrix(), choice.expert, config_.experts.n_ffn, normed));
+      const std::vector<float> output = expert_product(experts.down.matrix(), choice.expert, config_.n_embed, gate);
+      compute_.kernels.add_scaled(out.data(), choice.weight, output.data(), out.size());
+    }
+    if (!experts.shared_gate.empty()) {
+      std::vector<float> share = product(experts.shared_gate.matrix(), normed, Tensor<float, SharedGate>());
+      compute_.kernels.sigmoid(share.data(), share.size());
+      compute_.kernels.add_scaled(out.data(), share.front(), dense(weights, normed).data(), out.size());
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::vector<float> expert_product(const PackedMatrix& stack, std::size_t expert, std::size_t rows,
+                                                  const std::vector<float>& x) const {
+    Activations activations(1, stack.columns());
+    activations.assign(compute_, activation_kind(stack.format()), x.data(), 1, stack.columns(), stack.columns());
+    std::vector<float> out(rows);
+    LinearJob job{.weights = &stack, .out = out.data(), .out_stride = rows, .first_row = expert * rows, .n_rows = rows};
+    linear_jobs(compute_, {&job, 1}, activations);
+    return out;
   }
 
   void add(std::vector<float>& x, std::vector<float> branch, const Tensor<float, Embed>& post_norm) const {

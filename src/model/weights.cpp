@@ -127,6 +127,9 @@ std::uint64_t layer_bytes(const LayerWeights& layer) noexcept {
   std::uint64_t bytes = layer.query.matrix().size_bytes() + layer.key.matrix().size_bytes() + layer.value.matrix().size_bytes() +
                         layer.attention_output.matrix().size_bytes() + layer.gate.matrix().size_bytes() + layer.up.matrix().size_bytes() +
                         layer.down.matrix().size_bytes();
+  const ExpertWeights& experts = layer.experts;
+  bytes += experts.router.matrix().size_bytes() + experts.gate.matrix().size_bytes() + experts.up.matrix().size_bytes() +
+           experts.down.matrix().size_bytes() + experts.shared_gate.matrix().size_bytes();
   bytes += bytes_of(layer.attention_norm, layer.query_bias, layer.key_bias, layer.value_bias, layer.attention_output_bias, layer.query_norm,
                     layer.key_norm, layer.attention_post_norm, layer.ffn_norm, layer.gate_bias, layer.up_bias, layer.down_bias,
                     layer.ffn_post_norm);

@@ -16,6 +16,15 @@ namespace quench {
 /// Bytes done and bytes in all; called on the loading thread.
 using LoadProgress = std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)>;
 
+/// The routed experts of a layer; all empty in a dense model. Stacks hold the experts' matrices one below the other.
+struct ExpertWeights {
+  Linear<Embed, Experts> router;
+  Linear<Embed, Axes<Experts, ExpertFfn>> gate;
+  Linear<Embed, Axes<Experts, ExpertFfn>> up;
+  Linear<ExpertFfn, Axes<Experts, Embed>> down;
+  Linear<Embed, SharedGate> shared_gate;
+};
+
 /// One layer. Tensors that the family or the file does not have are empty.
 struct LayerWeights {
   Tensor<float, Embed> attention_norm;
@@ -32,7 +41,8 @@ struct LayerWeights {
   Tensor<float, Embed> attention_post_norm;
 
   Tensor<float, Embed> ffn_norm;
-  Linear<Embed, Ffn> gate;
+  ExpertWeights experts;
+  Linear<Embed, Ffn> gate;  ///< of the shared expert where there are experts; so are up and down
   Linear<Embed, Ffn> up;
   Linear<Ffn, Embed> down;
   Tensor<float, Ffn> gate_bias;

@@ -7,13 +7,16 @@
 namespace quench {
 
 // What an index of a tensor counts. Axes live in types only: two tensors of equal sizes and different axes do not mix.
-struct Seq {};      ///< tokens of the step, in order
-struct Embed {};    ///< channels of the residual stream
-struct Heads {};    ///< query heads
-struct KvHeads {};  ///< key and value heads
-struct HeadDim {};  ///< channels of one head
-struct Ffn {};      ///< hidden channels of the feed-forward block
-struct Vocab {};    ///< token ids
+struct Seq {};         ///< tokens of the step, in order
+struct Embed {};       ///< channels of the residual stream
+struct Heads {};       ///< query heads
+struct KvHeads {};     ///< key and value heads
+struct HeadDim {};     ///< channels of one head
+struct Ffn {};         ///< hidden channels of the feed-forward block
+struct Vocab {};       ///< token ids
+struct Experts {};     ///< routed experts of a layer
+struct ExpertFfn {};   ///< hidden channels of one expert
+struct SharedGate {};  ///< the one number that scales the shared expert
 
 /// Several axes flattened into one, the first one outermost: a projection's output before it is split into heads.
 template <class... Parts>

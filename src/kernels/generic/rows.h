@@ -66,6 +66,30 @@ struct Rows {
     for (std::size_t i = 0; i < n; i += L::kN) store(x, i, n, E::soft_cap(load(x, i, n), L::set1(cap)));
   }
 
+  static void sigmoid(float* x, std::size_t n) noexcept {
+    for (std::size_t i = 0; i < n; i += L::kN) store(x, i, n, E::sigmoid(load(x, i, n)));
+  }
+
+  static void softmax(float* x, std::size_t n) noexcept {
+    const F max = L::set1(max_of(x, n));
+    Partials<L> sums(0.0f);
+    for (std::size_t start = 0; start < n; start += 16) {
+      for (std::size_t j = 0; j < Partials<L>::kRegisters; ++j) {
+        const std::size_t i = start + j * L::kN;
+        if (i >= n) break;
+        store(x, i, n, E::exp(L::sub(load(x, i, n), max)));
+        // Read back, so that the lanes past the end are +0.
+        sums.lanes[j] = L::add(sums.lanes[j], load(x, i, n));
+      }
+    }
+    const F sum = L::set1(sums.fold_sum());
+    for (std::size_t i = 0; i < n; i += L::kN) store(x, i, n, L::div(load(x, i, n), sum));
+  }
+
+  static void add_scaled(float* x, float factor, const float* y, std::size_t n) noexcept {
+    for (std::size_t i = 0; i < n; i += L::kN) store(x, i, n, L::fma(L::set1(factor), load(y, i, n), load(x, i, n)));
+  }
+
   static void fill(KernelTable& table) noexcept {
     table.rms_norm = rms_norm;
     table.rope = rope;
@@ -74,9 +98,25 @@ struct Rows {
     table.silu_mul = silu_mul;
     table.gelu_mul = gelu_mul;
     table.soft_cap = soft_cap;
+    table.sigmoid = sigmoid;
+    table.softmax = softmax;
+    table.add_scaled = add_scaled;
   }
 
  private:
+  /// The largest element: whole groups of 16 in registers, the rest one by one, as the maximum does not depend on the order of finite
+  /// values (of equal zeros either may be it; both give the same differences).
+  static float max_of(const float* x, std::size_t n) noexcept {
+    Partials<L> maxima(-__builtin_inff());
+    std::size_t start = 0;
+    for (; start + 16 <= n; start += 16) {
+      for (std::size_t j = 0; j < Partials<L>::kRegisters; ++j) maxima.lanes[j] = L::max(maxima.lanes[j], L::loadu(x + start + j * L::kN));
+    }
+    float max = maxima.fold_max();
+    for (; start < n; ++start) max = max > x[start] ? max : x[start];
+    return max;
+  }
+
   /// Elements [i, i + kN) of a row of n; those at n and beyond load as +0 and are not stored.
   [[gnu::always_inline]] static F load(const float* row, std::size_t i, std::size_t n) noexcept {
     if (i + L::kN <= n) return L::loadu(row + i);

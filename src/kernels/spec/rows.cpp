@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "kernels/fillers.h"
@@ -53,6 +54,28 @@ void soft_cap_row(float* x, float cap, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) x[i] = soft_cap(x[i], cap);
 }
 
+void sigmoid_row(float* x, std::size_t n) noexcept {
+  for (std::size_t i = 0; i < n; ++i) x[i] = sigmoid(x[i]);
+}
+
+void softmax(float* x, std::size_t n) noexcept {
+  Partials maxima;
+  maxima.fill(-std::numeric_limits<float>::infinity());
+  for (std::size_t i = 0; i < n; ++i) maxima[i % 16] = maxima[i % 16] > x[i] ? maxima[i % 16] : x[i];
+  const float max = fold_max(maxima);
+  Partials sums{};
+  for (std::size_t i = 0; i < n; ++i) {
+    x[i] = exp(x[i] - max);
+    sums[i % 16] = sums[i % 16] + x[i];
+  }
+  const float sum = fold_sum(sums);
+  for (std::size_t i = 0; i < n; ++i) x[i] = x[i] / sum;
+}
+
+void add_scaled(float* x, float factor, const float* y, std::size_t n) noexcept {
+  for (std::size_t i = 0; i < n; ++i) x[i] = __builtin_fmaf(factor, y[i], x[i]);
+}
+
 }  // namespace
 
 void fill_rows(KernelTable& table) {
@@ -63,6 +86,9 @@ void fill_rows(KernelTable& table) {
   table.silu_mul = silu_mul;
   table.gelu_mul = gelu_mul;
   table.soft_cap = soft_cap_row;
+  table.sigmoid = sigmoid_row;
+  table.softmax = softmax;
+  table.add_scaled = add_scaled;
 }
 
 }  // namespace quench::spec
