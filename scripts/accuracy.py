@@ -102,12 +102,37 @@ class ReferenceModel:
 
     def feed_forward(self, x, layer):
         prefix = f"blk.{layer}."
-        gate, up = self.linear(x, prefix + "ffn_gate"), self.linear(x, prefix + "ffn_up")
+        if self.weight(prefix + "ffn_gate_inp.weight") is not None:
+            return self.mixture(x, prefix)
+        return self.dense(x, prefix, "")
+
+    def mixture(self, x, prefix):
+        """Each token's best experts; qwen3moe lets their weights sum to 1, qwen2moe adds a shared expert."""
+        scores = self.linear(x, prefix + "ffn_gate_inp")
+        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        chosen = np.argsort(-shares, axis=-1, kind="stable")[:, : self.key("expert_used_count")]
+        weights = np.take_along_axis(shares, chosen, axis=-1)
+        if self.arch == "qwen3moe":
+            weights /= weights.sum(axis=-1, keepdims=True)
+        gate, up, down = (self.weight(f"{prefix}ffn_{part}_exps.weight") for part in ("gate", "up", "down"))
+        out = np.zeros_like(x)
+        for row, (experts, factors) in enumerate(zip(chosen, weights)):
+            for expert, factor in zip(experts, factors):
+                hidden = gate[expert] @ x[row]
+                out[row] += factor * (down[expert] @ (hidden / (1 + np.exp(-hidden)) * (up[expert] @ x[row])))
+        if self.weight(prefix + "ffn_gate_inp_shexp.weight") is not None:
+            share = 1 / (1 + np.exp(-(x @ self.weight(prefix + "ffn_gate_inp_shexp.weight").reshape(-1, 1))))
+            out += share * self.dense(x, prefix, "_shexp")
+        return out
+
+    def dense(self, x, prefix, suffix):
+        gate, up = self.linear(x, prefix + "ffn_gate" + suffix), self.linear(x, prefix + "ffn_up" + suffix)
         if self.gemma:
             gate = 0.5 * gate * (1 + np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3)))
         else:
             gate = gate / (1 + np.exp(-gate))
-        return self.linear(gate * up, prefix + "ffn_down")
+        return self.linear(gate * up, prefix + "ffn_down" + suffix)
 
     def logits(self, ids):
         x = self.weight("token_embd.weight")[ids]
