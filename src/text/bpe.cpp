@@ -9,10 +9,12 @@
 
 namespace quench {
 
-BpeRules::BpeRules(const Vocab& vocab, std::span<const std::string> merges, TextForm form, Token unknown) : vocab_(vocab), form_(form) {
+BpeRules::BpeRules(const Vocab& vocab, std::span<const std::string> merges, TextForm form, Token unknown)
+    : vocab_(vocab), form_(form), cuts_(merges.size()) {
   if (merges.size() >= kRankMask) throw_unsupported("tokenizer.ggml.merges: more than 4,194,302 merges");
   const std::size_t capacity = std::bit_ceil(std::max<std::size_t>(64, merges.size() + merges.size() / 2));
   slots_.assign(capacity, kEmpty);
+  near_ranks_.assign(std::size_t{kNearSymbols} * kNearSymbols, kNoMerge);
   mask_ = capacity - 1;
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(capacity));
   for (unsigned b = 0; b < 256; ++b) {
@@ -79,6 +81,11 @@ void BpeRules::add_merge(std::string_view merge, std::size_t index) {
 }
 
 void BpeRules::insert(Symbol left, Symbol right, std::uint32_t rank) {
+  if ((left | right) < kNearSymbols) {
+    std::uint32_t& near = near_ranks_[left * kNearSymbols + right];
+    near = std::min(near, rank);
+    return;
+  }
   const std::uint64_t pair = (static_cast<std::uint64_t>(left) << kSymbolBits) | right;
   std::size_t slot = slot_of(pair);
   for (; slots_[slot] != kEmpty; slot = (slot + 1) & mask_) {

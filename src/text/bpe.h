@@ -27,6 +27,7 @@ class BpeRules {
   BpeRules(const Vocab& vocab, std::span<const std::string> merges, TextForm form, Token unknown);
 
   [[nodiscard]] std::uint32_t rank(Symbol left, Symbol right) const noexcept {
+    if ((left | right) < kNearSymbols) return near_ranks_[left * kNearSymbols + right];
     const std::uint64_t pair = (static_cast<std::uint64_t>(left) << kSymbolBits) | right;
     for (std::size_t slot = slot_of(pair);; slot = (slot + 1) & mask_) {
       const std::uint64_t entry = slots_[slot];
@@ -56,6 +57,10 @@ class BpeRules {
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
   static_assert(2 * kSymbolBits + kRankBits == 64);
 
+  // Vocabularies begin with the 256 bytes, and every piece begins as bytes: their pairs have a table of their own, in which those of
+  // letters lie together, where the hashed one would fetch a cache line for each.
+  static constexpr Symbol kNearSymbols = 256;
+
   struct TextHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return static_cast<std::size_t>(hash_text(text)); }
@@ -79,6 +84,7 @@ class BpeRules {
   std::vector<std::uint64_t> slots_;
   std::size_t mask_ = 0;
   unsigned shift_ = 0;
+  std::vector<std::uint32_t> near_ranks_;  ///< by left, right below kNearSymbols: the rank or kNoMerge
   std::vector<Symbol> products_;           ///< by rank
   std::vector<Symbol> byte_symbols_;       ///< 256: a byte; in kEscapedSpaces one that is part of no known character
   std::vector<Symbol> character_symbols_;  ///< 128: ASCII, kEscapedSpaces

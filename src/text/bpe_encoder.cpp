@@ -1,19 +1,10 @@
 #include "text/bpe_encoder.h"
 
-#include <span>
-
 #include "base/error.h"
+#include "text/tokenizer_batch.h"
 
 namespace quench {
 namespace {
-
-/// Pieces are cached whole up to the cache's size, and cut into safe segments above it; the two must not meet in the cache, because a
-/// whole piece may be a token by the rule of ignore_merges, and a segment only by merging.
-PieceCache::Key segment_key(std::string_view segment, std::size_t readable) {
-  PieceCache::Key key = PieceCache::key_of(segment, readable);
-  key.words[3] |= std::uint64_t{0x80} << 56;
-  return key;
-}
 
 constexpr std::string_view kEscapedSpace = "\xE2\x96\x81";
 
@@ -40,71 +31,75 @@ void throw_no_token_for(unsigned char byte) {
 }
 
 BpeEncoder::BpeEncoder(const Vocab& vocab, std::span<const std::string> merges, PreTokenizer pre, const PreTraits& traits, Token unknown)
-    : vocab_(vocab),
-      pre_(pre),
+    : pre_(pre),
       traits_(traits),
       rules_(vocab, merges, traits.byte_encode ? TextForm::kByteAlphabet : TextForm::kEscapedSpaces, unknown),
       whole_texts_(whole_texts(vocab, traits)),
-      whole_index_(whole_texts_) {
-  for (unsigned b = 0; b < 256; ++b) {
-    const auto byte = static_cast<char>(b);
-    std::vector<BpeRules::Symbol> symbols;
-    rules_.split({&byte, 1}, symbols);
-    single_[b] = symbols.front() < vocab_.size() ? symbols.front() : kNoToken;
-  }
-}
+      whole_index_(whole_texts_) {}
 
 void BpeEncoder::encode(std::string_view run, bool, EncodeScratch& scratch, std::vector<Token>& out) const {
   if (traits_.escape_whitespaces && run.find(kEscapedSpace) != std::string_view::npos) {
-    scratch.text = unescape_spaces(run);
+    scratch.text.clear();
+    append_unescaped_spaces(run, scratch.text);
     run = scratch.text;
   }
   scratch.ends.clear();
+  scratch.ends.reserve(run.size());  // room for the worst case; memory that no piece reaches is never touched
   pretokenize(pre_, run, scratch.ends);
+  const auto encode_short = [&](std::string_view piece, PieceKind kind, std::vector<Token>& ids) {
+    encode_piece(piece, kind, scratch, ids);
+  };
+  PieceBatch batch(scratch.cache, encode_short, out);
   std::size_t begin = 0;
   for (const std::size_t end : scratch.ends) {
-    encode_piece(run.substr(begin, end - begin), run.size() - begin, scratch, out);
+    const std::string_view piece = run.substr(begin, end - begin);
+    if (piece.size() <= PieceCache::kMaxBytes) {
+      batch.add(piece, run.size() - begin, PieceKind::kWhole);
+    } else if (const Token whole = whole_token(piece); whole != kNoToken) {
+      batch.flush();
+      out.push_back(whole);
+    } else {
+      add_segments(piece, run.size() - begin, scratch, batch, out);
+    }
     begin = end;
   }
+  batch.flush();
 }
 
-void BpeEncoder::encode_piece(std::string_view piece, std::size_t readable, EncodeScratch& scratch, std::vector<Token>& out) const {
-  if (piece.size() == 1) {
-    if (const Token token = single_[static_cast<unsigned char>(piece[0])]; token != kNoToken) {
-      out.push_back(token);
-      return;
-    }
-  }
-  if (piece.size() > PieceCache::kMaxBytes) return encode_long_piece(piece, scratch, out);
-  const PieceCache::Key key = PieceCache::key_of(piece, readable);
-  if (scratch.cache.append(key, out)) return;
-  const std::size_t old = out.size();
-  if (const Token whole = whole_token(piece); whole != kNoToken) {
+void BpeEncoder::encode_piece(std::string_view piece, PieceKind kind, EncodeScratch& scratch, std::vector<Token>& out) const {
+  const Token whole = kind == PieceKind::kWhole ? whole_token(piece) : kNoToken;
+  if (whole != kNoToken) {
     out.push_back(whole);
   } else {
-    merge(piece, scratch, out);
+    merge_cut(piece, scratch, out);
   }
-  scratch.cache.insert(key, std::span(out).subspan(old));
 }
 
-void BpeEncoder::encode_long_piece(std::string_view piece, EncodeScratch& scratch, std::vector<Token>& out) const {
-  if (const Token whole = whole_token(piece); whole != kNoToken) {
-    out.push_back(whole);
-    return;
-  }
+/// Words of scripts that the vocabulary knows little of have more ids than a cache entry holds; their parts between safe cuts have few.
+void BpeEncoder::merge_cut(std::string_view piece, EncodeScratch& scratch, std::vector<Token>& out) const {
   for (std::size_t begin = 0; begin < piece.size();) {
     const std::size_t end = rules_.cuts().next(piece, begin);
     const std::string_view segment = piece.substr(begin, end - begin);
     begin = end;
-    if (segment.size() > PieceCache::kMaxBytes) {
+    if (segment.size() == piece.size()) return merge(piece, scratch, out);
+    scratch.cache.append(PieceCache::segment_key_of(segment, piece.size() - (end - segment.size())), out,
+                         [&] { merge(segment, scratch, out); });
+  }
+}
+
+template <typename Batch>
+void BpeEncoder::add_segments(std::string_view piece, std::size_t readable, EncodeScratch& scratch, Batch& batch,
+                              std::vector<Token>& out) const {
+  for (std::size_t begin = 0; begin < piece.size();) {
+    const std::size_t end = rules_.cuts().next(piece, begin);
+    const std::string_view segment = piece.substr(begin, end - begin);
+    if (segment.size() <= PieceCache::kMaxBytes) {
+      batch.add(segment, readable - begin, PieceKind::kSegment);
+    } else {
+      batch.flush();
       merge(segment, scratch, out);
-      continue;
     }
-    const PieceCache::Key key = segment_key(segment, piece.size() - (end - segment.size()));
-    if (scratch.cache.append(key, out)) continue;
-    const std::size_t old = out.size();
-    merge(segment, scratch, out);
-    scratch.cache.insert(key, std::span(out).subspan(old));
+    begin = end;
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "text/bpe.h"
 #include "text/pretokenizer.h"
+#include "text/tokenizer_batch.h"
 #include "text/tokenizer_encoder.h"
 #include "text/tokenizer_vocab.h"
 
@@ -23,18 +23,18 @@ class BpeEncoder final : public Encoder {
   void pieces(std::string_view text, std::vector<std::size_t>& ends) const override { pretokenize(pre_, text, ends); }
 
  private:
-  void encode_piece(std::string_view piece, std::size_t readable, EncodeScratch& scratch, std::vector<Token>& out) const;
-  void encode_long_piece(std::string_view piece, EncodeScratch& scratch, std::vector<Token>& out) const;
+  void encode_piece(std::string_view piece, PieceKind kind, EncodeScratch& scratch, std::vector<Token>& out) const;
+  template <typename Batch>
+  void add_segments(std::string_view piece, std::size_t readable, EncodeScratch& scratch, Batch& batch, std::vector<Token>& out) const;
+  void merge_cut(std::string_view piece, EncodeScratch& scratch, std::vector<Token>& out) const;
   void merge(std::string_view text, EncodeScratch& scratch, std::vector<Token>& out) const;
   [[nodiscard]] Token whole_token(std::string_view piece) const noexcept;
 
-  const Vocab& vocab_;
   PreTokenizer pre_;
   PreTraits traits_;
   BpeRules rules_;
   TextArena whole_texts_;
   ArenaIndex whole_index_;
-  std::array<Token, 256> single_{};  ///< token of a piece of one byte, or kNoToken
 };
 
 }  // namespace quench

@@ -1,7 +1,8 @@
 #include "text/spm_encoder.h"
 
 #include <bit>
-#include <span>
+
+#include "text/tokenizer_batch.h"
 
 namespace quench {
 namespace {
@@ -36,6 +37,9 @@ struct SpmEncoder::Rules {
   std::string_view text;
 
   [[nodiscard]] std::uint32_t rank(Symbol left, Symbol right) const noexcept {
+    const auto a = static_cast<unsigned char>(text[left.begin]);
+    const auto b = static_cast<unsigned char>(text[right.begin]);
+    if (left.bytes + right.bytes == 2 && (a | b) < 0x80) return encoder.ascii_ranks_[a * 128u + b];
     const Token token = encoder.index_.find(text.substr(left.begin, left.bytes + right.bytes));
     return token == kNoToken ? kNoMerge : encoder.ranks_[token];
   }
@@ -43,11 +47,16 @@ struct SpmEncoder::Rules {
 };
 
 SpmEncoder::SpmEncoder(const Vocab& vocab, const std::vector<float>& scores, bool add_space_prefix, Token unknown)
-    : add_space_prefix_(add_space_prefix), keys_(keys_of(vocab)), index_(keys_) {
+    : add_space_prefix_(add_space_prefix), keys_(keys_of(vocab)), index_(keys_), cuts_(vocab.size()) {
   ranks_.reserve(vocab.size());
   for (Token token = 0; token < vocab.size(); ++token) {
     ranks_.push_back(rank_of_score(scores[token]));
     cuts_.add(keys_[token]);
+  }
+  for (unsigned pair = 0; pair < 128 * 128; ++pair) {
+    const char text[2] = {static_cast<char>(pair / 128), static_cast<char>(pair % 128)};
+    const Token token = index_.find({text, 2});
+    ascii_ranks_.push_back(token == kNoToken ? kNoMerge : ranks_[token]);
   }
   for (unsigned b = 0; b < 256; ++b) {
     const Token token = vocab.byte_token(static_cast<unsigned char>(b));
@@ -58,24 +67,23 @@ SpmEncoder::SpmEncoder(const Vocab& vocab, const std::vector<float>& scores, boo
 void SpmEncoder::encode(std::string_view run, bool after_special, EncodeScratch& scratch, std::vector<Token>& out) const {
   const bool prefix = add_space_prefix_ && after_special;
   if (prefix || run.find(kEscapedSpace) != std::string_view::npos) {
-    scratch.text = unescape_spaces(run);
-    if (prefix) scratch.text.insert(scratch.text.begin(), ' ');
+    scratch.text.assign(prefix ? 1 : 0, ' ');
+    append_unescaped_spaces(run, scratch.text);
     run = scratch.text;
   }
+  const auto merge_segment = [&](std::string_view segment, PieceKind, std::vector<Token>& ids) { merge(segment, scratch, ids); };
+  PieceBatch batch(scratch.cache, merge_segment, out);
   for (std::size_t begin = 0; begin < run.size();) {
     const std::size_t end = cuts_.next(run, begin);
-    encode_segment(run.substr(begin, end - begin), run.size() - begin, scratch, out);
+    if (end - begin <= PieceCache::kMaxBytes) {
+      batch.add(run.substr(begin, end - begin), run.size() - begin, PieceKind::kSegment);
+    } else {
+      batch.flush();
+      merge(run.substr(begin, end - begin), scratch, out);
+    }
     begin = end;
   }
-}
-
-void SpmEncoder::encode_segment(std::string_view segment, std::size_t readable, EncodeScratch& scratch, std::vector<Token>& out) const {
-  if (segment.size() > PieceCache::kMaxBytes) return merge(segment, scratch, out);
-  const PieceCache::Key key = PieceCache::key_of(segment, readable);
-  if (scratch.cache.append(key, out)) return;
-  const std::size_t old = out.size();
-  merge(segment, scratch, out);
-  scratch.cache.insert(key, std::span(out).subspan(old));
+  batch.flush();
 }
 
 void SpmEncoder::merge(std::string_view segment, EncodeScratch& scratch, std::vector<Token>& out) const {

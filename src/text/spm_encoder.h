@@ -30,15 +30,15 @@ class SpmEncoder final : public Encoder {
 
  private:
   struct Rules;
-  void encode_segment(std::string_view segment, std::size_t readable, EncodeScratch& scratch, std::vector<Token>& out) const;
   void merge(std::string_view segment, EncodeScratch& scratch, std::vector<Token>& out) const;
   void emit(std::string_view symbol, std::vector<Token>& out) const;
 
   bool add_space_prefix_;
   TextArena keys_;  ///< by token: its text with unescaped spaces; empty where text never becomes it
   ArenaIndex index_;
-  std::vector<std::uint32_t> ranks_;  ///< by token: lower for a higher score
-  std::vector<Token> byte_ids_;       ///< 256: token of a byte, the unknown token, kSkipToken or kNoToken
+  std::vector<std::uint32_t> ranks_;        ///< by token: lower for a higher score
+  std::vector<std::uint32_t> ascii_ranks_;  ///< 128 x 128: of two ASCII characters, which is what most merging begins with
+  std::vector<Token> byte_ids_;             ///< 256: token of a byte, the unknown token, kSkipToken or kNoToken
   SafeCuts cuts_;
 };
 

@@ -19,8 +19,11 @@ namespace quench {
 namespace {
 
 /// Scratch memory that calls borrow: as many as ever ran at the same time. One lock per call, none per word, and the caches stay warm.
+/// The first is made with the pool: the first call need not wait for its pages.
 class ScratchPool {
  public:
+  ScratchPool() { idle_.push_back(std::make_unique<EncodeScratch>()); }
+
   std::unique_ptr<EncodeScratch> take() {
     {
       const std::lock_guard lock(mutex_);
@@ -142,7 +145,8 @@ struct Tokenizer::State {
     std::vector<Fragment> fragments;
     specials.partition(text, trusted, fragments);
     const BorrowedScratch scratch(pool);
-    out.reserve(out.size() + text.size() / 4);
+    // Room for one id a byte: growing would copy, and what no id reaches is never touched.
+    out.reserve(out.size() + text.size() + fragments.size());
     bool after_special = true;
     for (const Fragment& fragment : fragments) {
       if (fragment.token != kNoToken) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,12 +17,15 @@ namespace quench {
 
 /// The ids of pieces seen before: bounded, two-way set associative, the older of two gives way. Belongs to one encoding call at a time.
 ///
-/// One entry is one cache line: 31 bytes of text and up to 7 ids hold 99 % of the words in running text. 32,768 entries are 2 MiB; the
-/// hot part of them stays in L2, and a miss in L2 costs a tenth of merging the piece again.
+/// One entry is one cache line: 31 bytes of text and up to 7 ids hold 99 % of the words in the languages that a vocabulary was made for;
+/// words of others are up to 23 ids, of which the last 16 are in a line apart. 32,768 entries are 2 MiB, and as much for the second
+/// lines, of which only those in use take memory. The hot part stays in L2, and a miss in L2 costs a tenth of merging the piece again.
 class PieceCache {
  public:
   static constexpr std::size_t kMaxBytes = 31;
-  static constexpr std::size_t kMaxTokens = 7;
+  static constexpr std::size_t kNearTokens = 7;
+  static constexpr std::size_t kFarTokens = 16;
+  static constexpr std::size_t kMaxTokens = kNearTokens + kFarTokens;
 
   /// A piece as four words, its length in the last byte: equal keys are equal pieces.
   struct Key {
@@ -38,7 +42,7 @@ class PieceCache {
     }
   };
 
-  PieceCache() : entries_(kEntries) {}
+  PieceCache() : entries_(kEntries), far_(std::make_unique_for_overwrite<FarTokens[]>(kEntries)) {}
 
   /// `piece` has 1 to kMaxBytes bytes, and `readable` bytes may be read from its start.
   [[nodiscard]] static Key key_of(std::string_view piece, std::size_t readable) noexcept {
@@ -54,26 +58,54 @@ class PieceCache {
     return key;
   }
 
-  /// Appends the ids of the piece, if it is known.
-  [[nodiscard]] bool append(const Key& key, std::vector<Token>& out) const {
-    const std::size_t slot = key.slot();
-    const Entry& entry = entries_[slot].key == key ? entries_[slot] : entries_[slot ^ 1];
-    if (!(entry.key == key)) return false;
-    if (entry.count == 1) {
-      out.push_back(entry.tokens[0]);
-    } else {
-      out.insert(out.end(), entry.tokens.begin(), entry.tokens.begin() + entry.count);
+  /// The key of a part of a piece between safe cuts. The two kinds must not meet in the cache: a whole piece may be a token by the rule
+  /// of ignore_merges, a segment only by merging.
+  [[nodiscard]] static Key segment_key_of(std::string_view segment, std::size_t readable) noexcept {
+    Key key = key_of(segment, readable);
+    key.words[3] |= std::uint64_t{0x80} << 56;
+    return key;
+  }
+  /// The length of the piece that a key was made of, whatever its top bit.
+  [[nodiscard]] static std::size_t size_of(const Key& key) noexcept { return static_cast<std::size_t>(key.words[3] >> 56) & 0x7Fu; }
+
+  /// Asks for the entry's memory: what the processor does meanwhile hides the wait.
+  void prefetch(const Key& key) const noexcept { __builtin_prefetch(&entries_[key.slot()]); }
+
+  /// Writes the ids of the piece, if it is known, and gives their number, else 0. Needs room for kMaxTokens, whatever their number: no
+  /// branch on what is as random as text is.
+  [[nodiscard]] std::size_t copy(const Key& key, Token* ids) const noexcept {
+    std::size_t slot = key.slot();
+    if (!(entries_[slot].key == key)) slot ^= 1;
+    const Entry& entry = entries_[slot];
+    if (!(entry.key == key)) return 0;
+    std::memcpy(ids, entry.tokens.data(), sizeof(entry.tokens));
+    if (entry.count > kNearTokens) std::memcpy(ids + kNearTokens, far_[slot].data(), sizeof(FarTokens));
+    return entry.count;
+  }
+
+  /// Appends the ids of one piece; `make` appends those that the cache does not hold.
+  template <typename Make>
+  void append(const Key& key, std::vector<Token>& out, const Make& make) {
+    std::array<Token, kMaxTokens> ids;
+    const std::size_t old = out.size();
+    if (const std::size_t known = copy(key, ids.data()); known != 0) {
+      out.insert(out.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(known));
+      return;
     }
-    return true;
+    make();
+    insert(key, std::span(out).subspan(old));
   }
 
   void insert(const Key& key, std::span<const Token> tokens) noexcept {
     if (tokens.empty() || tokens.size() > kMaxTokens) return;
     const std::size_t slot = key.slot();
     entries_[slot ^ 1] = entries_[slot];
+    if (entries_[slot].count > kNearTokens) far_[slot ^ 1] = far_[slot];
+    const auto near = tokens.first(std::min(tokens.size(), kNearTokens));
     entries_[slot].key = key;
     entries_[slot].count = static_cast<std::uint32_t>(tokens.size());
-    std::copy(tokens.begin(), tokens.end(), entries_[slot].tokens.begin());
+    std::copy(near.begin(), near.end(), entries_[slot].tokens.begin());
+    std::copy(tokens.begin() + static_cast<std::ptrdiff_t>(near.size()), tokens.end(), far_[slot].begin());
   }
 
  private:
@@ -91,13 +123,15 @@ class PieceCache {
     return masks;
   }();
 
+  using FarTokens = std::array<Token, kFarTokens>;
   struct alignas(64) Entry {
     Key key;  // length byte 0 in an empty entry: equal to no piece's
-    std::array<Token, kMaxTokens> tokens{};
+    std::array<Token, kNearTokens> tokens{};
     std::uint32_t count = 0;
   };
   static_assert(sizeof(Entry) == 64);
   std::vector<Entry> entries_;
+  std::unique_ptr<FarTokens[]> far_;  ///< by entry, the ids from the eighth on
 };
 
 }  // namespace quench

@@ -126,14 +126,13 @@ void append_alphabet_bytes(std::string_view text, std::string& out) {
   }
 }
 
-std::string unescape_spaces(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
+void append_unescaped_spaces(std::string_view text, std::string& out) {
+  out.reserve(out.size() + text.size());
   for (std::size_t at = text.find(kEscapedSpace); at != std::string_view::npos; at = text.find(kEscapedSpace)) {
     out.append(text.substr(0, at)).push_back(' ');
     text.remove_prefix(at + kEscapedSpace.size());
   }
-  return out.append(text);
+  out.append(text);
 }
 
 std::string byte_escape(unsigned char byte) {

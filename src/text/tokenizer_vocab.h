@@ -94,8 +94,13 @@ class Vocab {
 [[nodiscard]] std::string byte_character(unsigned char byte);
 /// Appends the bytes that `text`, written in that alphabet, stands for. Characters outside the alphabet stand for themselves.
 void append_alphabet_bytes(std::string_view text, std::string& out);
-/// `text` with U+2581 replaced by spaces.
-[[nodiscard]] std::string unescape_spaces(std::string_view text);
+/// Appends `text` with U+2581 replaced by spaces.
+void append_unescaped_spaces(std::string_view text, std::string& out);
+[[nodiscard]] inline std::string unescape_spaces(std::string_view text) {
+  std::string out;
+  append_unescaped_spaces(text, out);
+  return out;
+}
 /// The stored form of a single byte in SentencePiece vocabularies: <0x0A>.
 [[nodiscard]] std::string byte_escape(unsigned char byte);
 
