@@ -14,7 +14,7 @@
 namespace quench::generic {
 
 /// Entry s: byte j is 0xFF where bit j of s is set.
-inline constexpr auto kSignMasks = [] {
+constexpr auto kSignMasks = [] {
   std::array<std::uint64_t, 256> masks{};
   for (unsigned s = 0; s < 256; ++s) {
     for (unsigned j = 0; j < 8; ++j) masks[s] |= ((s >> j) & 1u) != 0 ? std::uint64_t{0xFF} << (8 * j) : 0;
@@ -22,7 +22,7 @@ inline constexpr auto kSignMasks = [] {
   return masks;
 }();
 /// The same for seven stored signs, the eighth making their number even.
-inline constexpr auto kEvenSignMasks = [] {
+constexpr auto kEvenSignMasks = [] {
   std::array<std::uint64_t, 128> masks{};
   for (unsigned s = 0; s < 128; ++s) masks[s] = kSignMasks[s | ((static_cast<unsigned>(std::popcount(s)) & 1u) << 7)];
   return masks;

@@ -23,7 +23,7 @@ struct TokenGroup {
   const float* scales[kTokens];
   const std::int16_t* sums[kTokens];
 
-  TokenGroup(const Activations& x, std::size_t first) noexcept {
+  [[gnu::always_inline]] TokenGroup(const Activations& x, std::size_t first) noexcept {
     for (int t = 0; t < kTokens; ++t) {
       const std::size_t row = first + static_cast<std::size_t>(t);
       quants[t] = x.quants_row(row);
