@@ -61,7 +61,8 @@ struct TextSpan {
 /// - gpt-oss's <|start|>, <|channel|>, <|message|>, <|constrain|> and <|end|> stay control tokens (llama.cpp lets any text name them).
 /// - A byte is never dropped: a text that is no token becomes the tokens of its bytes, then the unknown token. A byte for which the
 ///   vocabulary has neither is Error(kBadRequest), unless the options say otherwise.
-/// - Malformed UTF-8 keeps its bytes: decode gives back exactly what was encoded (llama.cpp puts U+FFFD).
+/// - Malformed UTF-8 keeps its bytes: decode gives back exactly what was encoded (llama.cpp puts U+FFFD). Not where the vocabulary
+///   marks a byte's token as user-defined, which stands for its text: DeepSeek's for the bytes that no well-formed text holds.
 class Tokenizer {
  public:
   /// Throws Error(kBadFile) naming the key that is missing or contradictory, Error(kUnsupported) for an unknown model kind.
