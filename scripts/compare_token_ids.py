@@ -42,15 +42,12 @@ class LlamaVocab:
             raise RuntimeError(f"llama.cpp cannot load {path}")
         self.vocab = llama_cpp.llama_model_get_vocab(self.model)
 
-    def tokenize(self, text, specials, repeats):
-        """(ids, seconds), the best of `repeats` runs."""
+    def tokenize(self, text, specials):
+        """(ids, seconds)"""
         buffer = (llama_cpp.llama_token * (len(text) + 16))()
-        best = float("inf")
-        for _ in range(repeats):
-            start = time.perf_counter()
-            count = llama_cpp.llama_tokenize(self.vocab, text, len(text), buffer, len(buffer), False, specials)
-            best = min(best, time.perf_counter() - start)
-        return list(buffer[:count]), best
+        start = time.perf_counter()
+        count = llama_cpp.llama_tokenize(self.vocab, text, len(text), buffer, len(buffer), False, specials)
+        return list(buffer[:count]), time.perf_counter() - start
 
     def piece(self, token):
         buffer = ctypes.create_string_buffer(512)
@@ -104,14 +101,19 @@ def rate(tokens, seconds):
 
 
 def compare(options, vocab, text_path, specials):
-    runs = [quench_tokenize(options.quench, vocab, text_path, specials) for _ in range(options.repeats)]
-    ours, our_seconds = min(runs, key=lambda run: run[1] or 0.0)
+    llama = LlamaVocab(vocab) if llama_cpp else None
+    text = text_path.read_bytes()
+    our_runs, their_runs = [], []
+    for _ in range(options.repeats):  # in turn: what else the machine does falls on both
+        our_runs.append(quench_tokenize(options.quench, vocab, text_path, specials))
+        if llama:
+            their_runs.append(with_large_stack(lambda: llama.tokenize(text, specials)))
+    ours, our_seconds = min(our_runs, key=lambda run: run[1] or 0.0)
     label = f"{vocab.stem:28} {text_path.name:16} {'special' if specials else 'text':8}"
-    if llama_cpp is None:
+    if not llama:
         print(f"{label} {len(ours):9} {rate(len(ours), our_seconds)}        -       -  (no llama_cpp)")
         return True
-    llama = LlamaVocab(vocab)
-    theirs, their_seconds = with_large_stack(lambda: llama.tokenize(text_path.read_bytes(), specials, options.repeats))
+    theirs, their_seconds = min(their_runs, key=lambda run: run[1])
     at = first_difference(ours, theirs)
     ratio = f"{their_seconds / our_seconds:7.1f}" if our_seconds else "      -"
     print(f"{label} {len(theirs):9} {rate(len(ours), our_seconds)} {rate(len(theirs), their_seconds)} {ratio}  {'equal' if at is None else 'DIFFERENT'}")

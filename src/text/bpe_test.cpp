@@ -154,6 +154,31 @@ TEST(Bpe, ASegmentOfALongPieceIsNoWholePiece) {
   EXPECT_EQ(tokenizer->encode_raw("xy " + longer + " xy", Specials::kAsText).size(), 1u + 1 + 2 + 20 + 3);
 }
 
+TEST(Bpe, WordsOfAnyNumberOfIdsComeOutOfTheCacheAsTheyWentIn) {
+  // The letters a and b have no merge in these words, and a product that holds each pair of them keeps the words in one piece. More
+  // words than the cache has room for, each of them met twice in a row and again when others have taken its place.
+  TokenizerParts parts;
+  parts.tokens = byte_characters();
+  for (const char* product : {"aaz", "abz", "baz", "bbz"}) {
+    parts.tokens.emplace_back(product);
+    const std::string text = product;
+    parts.merges.push_back(text.substr(0, 1) + " " + text.substr(1));
+  }
+  const auto tokenizer = Tokenizer::from_parts(parts);
+  Xoshiro256 random(12);
+  std::string text;
+  for (int i = 0; i < 60000; ++i) {
+    std::string word(1 + random.below(33), 'a');
+    for (char& letter : word) letter = random.below(2) == 0 ? 'a' : 'b';
+    text.append("\n").append(word).append("\n").append(word);
+  }
+  const std::vector<Token> first = tokenizer->encode_raw(text, Specials::kAsText);
+  ASSERT_EQ(first.size(), text.size());
+  // Not EXPECT_EQ, which would work out the shortest edit between two texts of two million bytes.
+  EXPECT_TRUE(tokenizer->decode(first) == text);
+  EXPECT_TRUE(tokenizer->encode_raw(text, Specials::kAsText) == first);
+}
+
 TEST(Bpe, ARunOfOneLetterTakesTimeInProportion) {
   TokenizerParts parts;
   parts.tokens = byte_characters();

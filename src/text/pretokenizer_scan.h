@@ -16,7 +16,7 @@ class ScanText {
   const unsigned char* bytes;
   std::size_t end;  ///< the offset where the piece ends; it begins where a pass is told to
 
-  [[nodiscard]] CodePoint at(std::size_t pos) const noexcept { return decode_at(bytes, pos, end); }
+  [[nodiscard, gnu::always_inline]] CodePoint at(std::size_t pos) const noexcept { return decode_at(bytes, pos, end); }
   /// Like at(), where all that matters is the byte; 0 past the end.
   [[nodiscard]] unsigned char byte(std::size_t pos) const noexcept { return pos < end ? bytes[pos] : 0; }
   /// The end of the longest run from `pos` whose classes are all in `set`.

@@ -98,6 +98,7 @@ PreChoice choose_pre(const TokenizerParts& parts, const TokenizerOptions& option
 
 std::vector<SpecialStrip> strips_of(const TokenizerParts& parts) {
   std::vector<SpecialStrip> strips;
+  strips.reserve(parts.strip_left.size() + parts.strip_right.size());
   for (const Token token : parts.strip_left) strips.push_back({.token = token, .left = true});
   for (const Token token : parts.strip_right) strips.push_back({.token = token, .right = true});
   return strips;
@@ -187,10 +188,10 @@ Tokenizer::~Tokenizer() = default;
 
 std::vector<Token> Tokenizer::encode(std::string_view text) const {
   std::vector<Token> ids;
-  if (state_->add_bos) ids.push_back(*state_->bos);
+  if (state_->add_bos && state_->bos) ids.push_back(*state_->bos);
   const TrustedRange all{0, text.size()};
   state_->encode(text, {&all, 1}, ids);
-  if (state_->add_eos) ids.push_back(*state_->eos);
+  if (state_->add_eos && state_->eos) ids.push_back(*state_->eos);
   return ids;
 }
 

@@ -28,7 +28,7 @@ class PieceBatch {
   void add(std::string_view piece, std::size_t readable, PieceKind kind) {
     Pending& next = pending_[count_++];
     const bool whole = kind == PieceKind::kWhole;
-    next = {whole ? PieceCache::key_of(piece, readable) : PieceCache::segment_key_of(piece, readable), piece.data(), kind};
+    next = {whole ? PieceCache::key_of(piece, readable) : PieceCache::segment_key_of(piece, readable), piece, kind};
     cache_.prefetch(next.key);
     if (count_ == kPieces) flush();
   }
@@ -44,8 +44,7 @@ class PieceBatch {
       out_.insert(out_.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(known));
       known = 0;
       const std::size_t old = out_.size();
-      const std::string_view piece(pending_[i].text, PieceCache::size_of(pending_[i].key));
-      merge_(piece, pending_[i].kind, out_);
+      merge_(pending_[i].text, pending_[i].kind, out_);
       cache_.insert(pending_[i].key, std::span(out_).subspan(old));
     }
     out_.insert(out_.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(known));
@@ -58,7 +57,7 @@ class PieceBatch {
 
   struct Pending {
     PieceCache::Key key;
-    const char* text = nullptr;
+    std::string_view text;
     PieceKind kind = PieceKind::kWhole;
   };
 

@@ -65,8 +65,6 @@ class PieceCache {
     key.words[3] |= std::uint64_t{0x80} << 56;
     return key;
   }
-  /// The length of the piece that a key was made of, whatever its top bit.
-  [[nodiscard]] static std::size_t size_of(const Key& key) noexcept { return static_cast<std::size_t>(key.words[3] >> 56) & 0x7Fu; }
 
   /// Asks for the entry's memory: what the processor does meanwhile hides the wait.
   void prefetch(const Key& key) const noexcept { __builtin_prefetch(&entries_[key.slot()]); }

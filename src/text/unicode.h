@@ -65,7 +65,7 @@ struct CodePoint {
 }
 
 /// The code point at text[pos]; at or past `end`, one with no class and no length.
-[[nodiscard]] inline CodePoint decode_at(const unsigned char* text, std::size_t pos, std::size_t end) noexcept {
+[[nodiscard, gnu::always_inline]] inline CodePoint decode_at(const unsigned char* text, std::size_t pos, std::size_t end) noexcept {
   if (pos >= end) return {kUndecodable, 0, 0};
   const unsigned char byte = text[pos];
   if (byte < 0x80) return {byte, 1, kClassBlocks[0][byte]};
