@@ -10,8 +10,9 @@ namespace {
 
 /// Expert `expert`'s rows of a stack of matrices, for the slots that lie at [first, first + n).
 template <class In, class Out>
-LinearJob expert_job(const Linear<In, Axes<Experts, Out>>& stack, std::size_t rows, std::size_t expert, std::size_t first, std::size_t n,
+LinearJob expert_job(const Linear<In, Axes<Experts, Out>>& stack, std::size_t expert, std::size_t first, std::size_t n,
                      Tensor<float, Seq, Out>& out) noexcept {
+  const std::size_t rows = out.template size<Out>();
   return {.weights = &stack.matrix(),
           .out = out.data(),
           .out_stride = rows,
@@ -99,12 +100,11 @@ void ExpertBlock::group(std::size_t n_rows) {
 
 void ExpertBlock::multiply_in(const Compute& compute, ActivationScratch& activations, const ExpertWeights& weights,
                               View<const float, Seq, Embed> normed) {
-  const std::size_t rows = config_.n_ffn;
   const auto selected = std::span<const std::uint32_t>(row_of_).first(n_slots_);
   const auto add_jobs = [&](const Linear<Embed, Axes<Experts, ExpertFfn>>& stack, Tensor<float, Seq, ExpertFfn>& out) {
     for (std::size_t expert = 0; expert < config_.n_experts; ++expert) {
       const std::size_t n = starts_[expert + 1] - starts_[expert];
-      if (n > 0) jobs_.push_back(expert_job(stack, rows, expert, starts_[expert], n, out));
+      if (n > 0) jobs_.push_back(expert_job(stack, expert, starts_[expert], n, out));
     }
   };
   const auto run_jobs = [&] {
@@ -119,11 +119,10 @@ void ExpertBlock::multiply_in(const Compute& compute, ActivationScratch& activat
 }
 
 void ExpertBlock::multiply_out(const Compute& compute, ActivationScratch& activations, const ExpertWeights& weights) {
-  const std::size_t rows = outputs_.size<Embed>();
   jobs_.clear();
   for (std::size_t expert = 0; expert < config_.n_experts; ++expert) {
     const std::size_t n = starts_[expert + 1] - starts_[expert];
-    if (n > 0) jobs_.push_back(expert_job(weights.down, rows, expert, starts_[expert], n, outputs_));
+    if (n > 0) jobs_.push_back(expert_job(weights.down, expert, starts_[expert], n, outputs_));
   }
   const auto hidden = gate_.first(n_slots_);
   activations.multiply(compute, hidden.data(), n_slots_, config_.n_ffn, hidden.stride(), jobs_);

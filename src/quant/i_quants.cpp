@@ -1,32 +1,16 @@
 #include "quant/i_quants.h"
 
 #include <array>
-#include <bit>
 #include <cstdint>
 
 #include "base/float16.h"
 #include "quant/block_layout.h"
 #include "quant/grids.h"
+#include "quant/sign_masks.h"
 #include "quant/spread.h"
 
 namespace quench {
 namespace {
-
-/// Entry s: byte j is 0xFF where bit j of s is set.
-constexpr auto kSignMasks = [] {
-  std::array<std::uint64_t, 256> masks{};
-  for (unsigned s = 0; s < 256; ++s) {
-    for (unsigned j = 0; j < 8; ++j) masks[s] |= ((s >> j) & 1u) != 0 ? std::uint64_t{0xFF} << (8 * j) : 0;
-  }
-  return masks;
-}();
-
-/// Seven stored signs; the eighth makes their number even.
-constexpr auto kEvenSigns = [] {
-  std::array<std::uint8_t, 128> signs{};
-  for (unsigned s = 0; s < 128; ++s) signs[s] = static_cast<std::uint8_t>(s | ((static_cast<unsigned>(std::popcount(s)) & 1u) << 7));
-  return signs;
-}();
 
 /// Eight positive bytes, negated where `signs` has a bit. No carry crosses a byte, because no byte is 0.
 std::uint64_t with_signs(std::uint64_t magnitudes, std::uint8_t signs) noexcept {

@@ -126,8 +126,8 @@ struct Tokenizer::State {
         specials(vocab, strips_of(parts)),
         bos(parts.bos),
         eos(parts.eos),
-        add_bos(parts.add_bos),
-        add_eos(parts.add_eos),
+        leading(parts.add_bos ? parts.bos : std::nullopt),
+        trailing(parts.add_eos ? parts.eos : std::nullopt),
         space_prefix(parts.model == "llama" && parts.add_space_prefix),
         end_tokens(end_tokens_of(parts)),
         pre_mismatch(std::move(pre.mismatch)) {
@@ -164,8 +164,8 @@ struct Tokenizer::State {
   std::unique_ptr<Encoder> encoder;
   std::optional<Token> bos;
   std::optional<Token> eos;
-  bool add_bos;
-  bool add_eos;
+  std::optional<Token> leading;   ///< what encode puts before a text: BOS, where the file asks for it
+  std::optional<Token> trailing;  ///< and behind it
   bool space_prefix;
   std::vector<Token> end_tokens;
   std::optional<std::string> pre_mismatch;
@@ -188,10 +188,10 @@ Tokenizer::~Tokenizer() = default;
 
 std::vector<Token> Tokenizer::encode(std::string_view text) const {
   std::vector<Token> ids;
-  if (state_->add_bos && state_->bos) ids.push_back(*state_->bos);
+  if (state_->leading) ids.push_back(*state_->leading);
   const TrustedRange all{0, text.size()};
   state_->encode(text, {&all, 1}, ids);
-  if (state_->add_eos && state_->eos) ids.push_back(*state_->eos);
+  if (state_->trailing) ids.push_back(*state_->trailing);
   return ids;
 }
 
@@ -265,8 +265,8 @@ std::optional<Token> Tokenizer::find_token(std::string_view text) const {
 
 std::optional<Token> Tokenizer::bos() const noexcept { return state_->bos; }
 std::optional<Token> Tokenizer::eos() const noexcept { return state_->eos; }
-bool Tokenizer::adds_bos() const noexcept { return state_->add_bos; }
-bool Tokenizer::adds_eos() const noexcept { return state_->add_eos; }
+bool Tokenizer::adds_bos() const noexcept { return state_->leading.has_value(); }
+bool Tokenizer::adds_eos() const noexcept { return state_->trailing.has_value(); }
 const std::vector<Token>& Tokenizer::end_tokens() const noexcept { return state_->end_tokens; }
 const std::optional<std::string>& Tokenizer::pre_mismatch() const noexcept { return state_->pre_mismatch; }
 

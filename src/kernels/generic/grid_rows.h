@@ -1,30 +1,22 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "quant/block_layout.h"
 #include "quant/grids.h"
 #include "quant/integer_form.h"
+#include "quant/sign_masks.h"
 
 /// One row's file block of the formats without a layout of their own, read 32 quants at a time for lanes V: quants(i) are elements
 /// 32i..32i + 31, scales(i) the scales of their two halves. |quants| < kBias, and quant + kBias fits kBits.
 namespace quench::generic {
 
-/// Entry s: byte j is 0xFF where bit j of s is set.
-constexpr auto kSignMasks = [] {
-  std::array<std::uint64_t, 256> masks{};
-  for (unsigned s = 0; s < 256; ++s) {
-    for (unsigned j = 0; j < 8; ++j) masks[s] |= ((s >> j) & 1u) != 0 ? std::uint64_t{0xFF} << (8 * j) : 0;
-  }
-  return masks;
-}();
-/// The same for seven stored signs, the eighth making their number even.
+/// Signs of eight quants as masks, from the seven that are stored.
 constexpr auto kEvenSignMasks = [] {
   std::array<std::uint64_t, 128> masks{};
-  for (unsigned s = 0; s < 128; ++s) masks[s] = kSignMasks[s | ((static_cast<unsigned>(std::popcount(s)) & 1u) << 7)];
+  for (unsigned s = 0; s < 128; ++s) masks[s] = kSignMasks[kEvenSigns[s]];
   return masks;
 }();
 
