@@ -10,8 +10,8 @@
 namespace quench {
 namespace {
 
-/// Bytes of the whole packed matrix; throws where the request is no matrix of this format or does not fit.
-std::size_t checked_size(Format format, std::size_t rows, std::size_t columns, const char* what) {
+/// Throws where the request is no matrix of this format or its size cannot be expressed.
+void check_shape(Format format, std::size_t rows, std::size_t columns, const char* what) {
   const FormatInfo& info = format_info(format);
   const auto shape = [&] { return std::to_string(rows) + " x " + std::to_string(columns); };
   if (rows == 0 || columns == 0 || columns % static_cast<std::size_t>(info.block_elements) != 0) {
@@ -21,16 +21,26 @@ std::size_t checked_size(Format format, std::size_t rows, std::size_t columns, c
   // A tile is at most 16 x 4 bytes a column: check once that nothing below can wrap.
   const auto bound = checked_mul(round_up(rows, kTileRows), columns);
   if (!bound || !checked_mul(*bound, 8)) throw_out_of_memory(std::string(what) + ": " + shape() + " elements do not fit in memory");
-  return ceil_div(rows, kTileRows) * packed_tile_bytes(format, columns);
 }
 
 }  // namespace
 
 std::size_t packed_tile_bytes(Format format, std::size_t columns) noexcept { return pack_layout(format).tile_bytes(columns); }
 
+PackedMatrix PackedMatrix::unbound(Format format, std::size_t rows, std::size_t columns, const char* what) {
+  check_shape(format, rows, columns, what);
+  PackedMatrix matrix;
+  matrix.format_ = format;
+  matrix.rows_ = rows;
+  matrix.columns_ = columns;
+  matrix.tile_bytes_ = packed_tile_bytes(format, columns);
+  return matrix;
+}
+
 PackedMatrix::PackedMatrix(Format format, std::size_t rows, std::size_t columns, const char* what)
-    : format_(format), rows_(rows), columns_(columns), buffer_(checked_size(format, rows, columns, what), what) {
-  tile_bytes_ = packed_tile_bytes(format, columns);
+    : PackedMatrix(unbound(format, rows, columns, what)) {
+  own_ = AlignedBuffer(size_bytes(), what);
+  data_ = own_.data();
 }
 
 void PackedMatrix::pack_rows(std::size_t first_row, std::span<const std::byte> file_rows) noexcept {
@@ -40,7 +50,7 @@ void PackedMatrix::pack_rows(std::size_t first_row, std::span<const std::byte> f
   const std::size_t n_rows = file_rows.size() / row_size;
   for (std::size_t i = 0; i < n_rows; ++i) {
     const std::size_t row = first_row + i;
-    std::byte* tile = buffer_.data() + row / kTileRows * tile_bytes_;
+    std::byte* tile = data_ + row / kTileRows * tile_bytes_;
     layout.pack_row(tile, columns_, row % kTileRows, file_rows.data() + i * row_size);
   }
 }

@@ -22,14 +22,18 @@ class PackedMatrix {
   /// Zero-filled; pack_rows fills it. `rows` and `columns` are validated: columns a whole number of blocks. `what` names it in an
   /// out-of-memory error.
   PackedMatrix(Format format, std::size_t rows, std::size_t columns, const char* what);
+  /// The same, validated, but without memory until bind() gives it some: many matrices side by side get huge pages, each alone may not.
+  [[nodiscard]] static PackedMatrix unbound(Format format, std::size_t rows, std::size_t columns, const char* what);
+  /// `memory`: size_bytes() zero bytes, 64-byte aligned, that outlive the matrix.
+  void bind(std::byte* memory) noexcept { data_ = memory; }
 
   [[nodiscard]] Format format() const noexcept { return format_; }
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
   [[nodiscard]] std::size_t tile_count() const noexcept { return (rows_ + kTileRows - 1) / kTileRows; }
   [[nodiscard]] std::size_t tile_bytes() const noexcept { return tile_bytes_; }
-  [[nodiscard]] std::size_t size_bytes() const noexcept { return buffer_.size_bytes(); }
-  [[nodiscard]] const std::byte* tile(std::size_t index) const noexcept { return buffer_.data() + index * tile_bytes_; }
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return tile_count() * tile_bytes_; }
+  [[nodiscard]] const std::byte* tile(std::size_t index) const noexcept { return data_ + index * tile_bytes_; }
 
   /// Packs file rows [first_row, first_row + n) from their file bytes, n = file_rows.size() / row_bytes. first_row is a multiple of 16;
   /// n is one too unless the rows end there. Calls for different tiles may run on different threads.
@@ -45,7 +49,8 @@ class PackedMatrix {
   std::size_t rows_ = 0;
   std::size_t columns_ = 0;
   std::size_t tile_bytes_ = 0;
-  AlignedBuffer buffer_;
+  std::byte* data_ = nullptr;
+  AlignedBuffer own_;  ///< empty when bound
 };
 
 /// Bytes of one packed tile of `columns` columns.

@@ -24,7 +24,7 @@ class TensorPlanner {
   void matrix(Linear<In, Out>& linear, const std::string& name, std::size_t columns, std::size_t rows) {
     const gguf::TensorInfo& tensor = require(name);
     require_shape(tensor, columns, rows);
-    linear = Linear<In, Out>(PackedMatrix(tensor.format, rows, columns, tensor.name.c_str()));
+    linear = Linear<In, Out>(PackedMatrix::unbound(tensor.format, rows, columns, tensor.name.c_str()));
     targets_.push_back({.tensor = &tensor, .matrix = &linear.matrix()});
   }
 
@@ -36,7 +36,7 @@ class TensorPlanner {
       throw_bad_file("weights: " + tensor.name + " is " + tensor.describe() + ", expected " + std::to_string(columns) + " x " +
                      std::to_string(rows) + " x " + std::to_string(experts));
     }
-    linear = Linear<In, Axes<Experts, Out>>(PackedMatrix(tensor.format, rows * experts, columns, tensor.name.c_str()));
+    linear = Linear<In, Axes<Experts, Out>>(PackedMatrix::unbound(tensor.format, rows * experts, columns, tensor.name.c_str()));
     targets_.push_back({.tensor = &tensor, .matrix = &linear.matrix()});
   }
 

@@ -18,7 +18,8 @@ struct TensorTarget {
   float* vector = nullptr;         ///< decoded to f32
 };
 
-/// Every tensor that the model needs, checked, in layer order, with memory for it in `weights`. Completes `config`.
+/// Every tensor that the model needs, checked, in layer order, with memory for it in `weights`, save that matrices are not bound yet.
+/// Completes `config`.
 [[nodiscard]] std::vector<TensorTarget> plan_tensors(const gguf::Reader& reader, ModelConfig& config, Weights& weights);
 
 }  // namespace quench

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/aligned.h"
 #include "base/thread_pool.h"
 #include "gguf/reader.h"
 #include "model/config.h"
@@ -53,6 +54,7 @@ struct LayerWeights {
 
 /// All weights of a model, each in one copy: a tied head is the embedding itself.
 struct Weights {
+  AlignedBuffer matrices;            ///< the memory of every matrix below
   Linear<Embed, Vocab> embedding;    ///< gathered by row
   Linear<Embed, Vocab> untied_head;  ///< empty when tied
   Tensor<float, Vocab> head_bias;
