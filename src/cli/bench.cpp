@@ -50,8 +50,8 @@ class Bench {
         loaded_(loaded),
         forward_(loaded.model, loaded.compute, {.chunk = static_cast<std::size_t>(options.model.chunk)}),
         positions_(most_positions(options)),
-        cache_(loaded.model.kv_layout(),
-               {.budget_bytes = loaded.model.kv_layout().bytes_for(positions_, forward_.chunk()), .context = positions_}),
+        cache_(loaded.kv_layout(),
+               {.budget_bytes = loaded.kv_layout().bytes_for(positions_, forward_.chunk()), .context = positions_}),
         sequence_(cache_) {
     const std::size_t n_vocab = loaded.model.config().n_vocab;
     for (std::size_t i = 0; i < positions_; ++i) tokens_.push_back(static_cast<Token>((1000 + i * 7919) % n_vocab));
@@ -103,7 +103,7 @@ class Bench {
     if (kind == "tg") {
       const double mean_depth = static_cast<double>(depth) + static_cast<double>(n) / 2;
       result.bytes_per_token = static_cast<double>(weight_bytes_read_per_token()) +
-                               mean_depth * static_cast<double>(loaded_.model.kv_layout().bytes_per_position());
+                               mean_depth * static_cast<double>(loaded_.kv_layout().bytes_per_position());
     }
     return result;
   }

@@ -86,7 +86,7 @@ ChatSession::ChatSession(ChatOptions options) : options_(std::move(options)) {
     fmt::print(stderr, "context: {} tokens of {} (bounded by memory; --ctx asks for more)\n", plan.context, plan.trained);
   }
   cache_ =
-      std::make_unique<KvCache>(loaded_->model.kv_layout(), KvCache::Options{.budget_bytes = plan.budget_bytes, .context = plan.context});
+      std::make_unique<KvCache>(loaded_->kv_layout(), KvCache::Options{.budget_bytes = plan.budget_bytes, .context = plan.context});
   conversation_ = std::make_unique<Conversation>(*forward_, *cache_, *tokenizer_, *template_, conversation_options());
 }
 

@@ -28,7 +28,7 @@ GenerationOptions GenerationFlags::generation_options(const Tokenizer& tokenizer
 ContextPlan plan_for(const LoadedModel& loaded, const ModelOptions& options, const Forward& forward) {
   std::optional<std::size_t> requested;
   if (options.context > 0) requested = static_cast<std::size_t>(options.context);
-  return plan_context(loaded.model.kv_layout(), loaded.model.config().context_length, available_memory_bytes(), forward.chunk(), requested);
+  return plan_context(loaded.kv_layout(), loaded.model.config().context_length, available_memory_bytes(), forward.chunk(), requested);
 }
 
 void print_stats(const GenerationResult& result) {

@@ -135,15 +135,16 @@ void print_plan(const gguf::Reader& reader, const InfoOptions& options) {
   }
   std::uint64_t weight_bytes = 0;
   for (const auto& tensor : reader.tensors()) weight_bytes += tensor.size_bytes;
-  const KvLayout layout = make_kv_layout(config);
+  const CacheType type = options.model.parsed_cache_type();
+  const KvLayout layout = make_kv_layout(config, type);
   const int threads = options.model.threads > 0 ? options.model.threads : default_thread_count();
   const auto chunk = static_cast<std::size_t>(options.model.chunk);
   const std::uint64_t available = available_memory_bytes();
   const std::uint64_t budget = available > weight_bytes ? (available - weight_bytes) / 2 : 0;
   write_answer(
-      fmt::format("memory plan\n  weights              {}\n  cache per position   {}\n  cache at full context {} for {} positions\n"
+      fmt::format("memory plan\n  weights              {}\n  cache per position   {} ({})\n  cache at full context {} for {} positions\n"
                   "  cache budget         {} (half of what is free after the weights)\n  scratch              {} in chunks of {}\n",
-                  human_bytes(weight_bytes), human_bytes(layout.bytes_per_position()),
+                  human_bytes(weight_bytes), human_bytes(layout.bytes_per_position()), cache_type_name(type),
                   human_bytes(layout.bytes_for(config.context_length, chunk)), config.context_length, human_bytes(budget),
                   human_bytes(forward_scratch_bytes(config, chunk, static_cast<std::size_t>(threads))), chunk));
 }

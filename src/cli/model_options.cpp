@@ -53,6 +53,9 @@ Escape escape_at(const std::string& text, std::size_t at) noexcept {
   return {static_cast<char>(high * 16 + low), 3};
 }
 
+/// Before the weights are read rather than after.
+void check_cache_fits(const gguf::Reader& reader, CacheType type) { (void)make_kv_layout(read_config(reader.metadata()), type); }
+
 }  // namespace
 
 std::string ModelOptions::take_model(std::size_t most_words) {
@@ -67,8 +70,10 @@ std::string ModelOptions::take_model(std::size_t most_words) {
   return model;
 }
 
-void ModelOptions::check_cache_type() const {
-  if (cache_type != "f16") throw_unsupported("--cache-type " + cache_type + ": this version keeps the cache in f16 only");
+CacheType ModelOptions::parsed_cache_type() const {
+  const auto type = cache_type_from_name(cache_type);
+  if (!type) throw_bad_request("--cache-type " + cache_type + ": there are f16 and q8_0");
+  return *type;
 }
 
 void add_model_argument(CLI::App& command, ModelOptions& options, const std::string& words_name, const std::string& words_help) {
@@ -95,12 +100,13 @@ void add_compute_options(CLI::App& command, ModelOptions& options) {
       ->check(CLI::Range(0.0f, 1.0f))
       ->type_name("P");
   command.add_option("-b,--chunk,--ubatch-size", options.chunk, "Prompt tokens in one pass")->check(CLI::Range(1, 4096))->type_name("N");
-  command.add_option("--cache-type", options.cache_type, "Type of the KV cache: f16")->type_name("TYPE");
+  command.add_option("--cache-type", options.cache_type, "Type of the KV cache: f16, or q8_0 (holds 1.88 times as many tokens)")
+      ->type_name("TYPE");
 }
 
 LoadedModel::LoadedModel(const std::string& path, const ModelOptions& options)
-    : reader(path), pool(options.threads), compute{kernels_for(selected_isa()), pool}, model([&] {
-        options.check_cache_type();
+    : reader(path), pool(options.threads), compute{kernels_for(selected_isa()), pool}, cache_type(options.parsed_cache_type()), model([&] {
+        check_cache_fits(reader, cache_type);
         const double start = now_seconds();
         Model loaded = load_with_progress(reader, options, pool);
         load_seconds = now_seconds() - start;

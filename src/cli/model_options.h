@@ -29,7 +29,8 @@ struct ModelOptions {
 
   /// The model's path; the other positionals. Throws Error(kBadRequest) when there is none, or more words than `most_words`.
   [[nodiscard]] std::string take_model(std::size_t most_words);
-  void check_cache_type() const;
+  /// Throws Error(kBadRequest) when there is no such type.
+  [[nodiscard]] CacheType parsed_cache_type() const;
 };
 
 /// -m and the positionals; `words_name` is how the help calls them.
@@ -49,7 +50,10 @@ class LoadedModel {
   ThreadPool pool;
   Compute compute;
   double load_seconds = 0;
+  CacheType cache_type;
   Model model;
+
+  [[nodiscard]] KvLayout kv_layout() const { return model.kv_layout(cache_type); }
 
   [[nodiscard]] std::unique_ptr<Tokenizer> make_tokenizer(const ModelOptions& options) const;
 };

@@ -44,7 +44,7 @@ int run_completion(RunOptions options) {
   const std::vector<Token> prompt = prompt_tokens(options, *tokenizer);
   Forward forward(loaded.model, loaded.compute, {.chunk = static_cast<std::size_t>(options.model.chunk)});
   const ContextPlan plan = plan_for(loaded, options.model, forward);
-  KvCache cache(loaded.model.kv_layout(), {.budget_bytes = plan.budget_bytes, .context = plan.context});
+  KvCache cache(loaded.kv_layout(), {.budget_bytes = plan.budget_bytes, .context = plan.context});
   CachedSequence sequence(cache);
   Sampler sampler(options.sampling.settings(sampling_defaults("", false), *tokenizer), loaded.model.config().n_vocab);
   if (!sampler.settings().greedy()) fmt::print(stderr, "seed: {}\n", sampler.seed());

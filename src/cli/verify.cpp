@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -71,8 +72,37 @@ class Verifier {
 
   [[nodiscard]] std::uint64_t uncached() const {
     RowHash hash;
-    forward_uncached(loaded_.model, loaded_.compute, prompt_, [&](std::size_t, std::span<const float> row) { hash.add(row); });
+    forward_uncached(
+        loaded_.model, loaded_.compute, prompt_, [&](std::size_t, std::span<const float> row) { hash.add(row); }, loaded_.cache_type);
     return hash.value();
+  }
+
+  /// The prompt in sequences that share their steps, each at a pace of its own: every one gives the same rows.
+  [[nodiscard]] bool batched_matches(std::uint64_t reference) const {
+    constexpr std::array<std::size_t, 5> kPaces = {1, 3, 17, 40, 67};
+    Forward forward(loaded_.model, loaded_.compute, {.chunk = 128});
+    const KvLayout layout = loaded_.kv_layout();
+    const std::size_t positions = prompt_.size() + kPagePositions;
+    KvCache cache(layout, {.budget_bytes = kPaces.size() * layout.bytes_for(positions, forward.chunk()), .context = positions});
+    std::vector<KvSequence> sequences;
+    std::array<RowHash, kPaces.size()> hashes;
+    for (std::size_t i = 0; i < kPaces.size(); ++i) sequences.emplace_back(cache);
+    for (;;) {
+      std::vector<SequenceTokens> requests;
+      std::vector<std::size_t> who;
+      std::size_t room = forward.chunk();
+      for (std::size_t i = 0; i < kPaces.size(); ++i) {
+        const std::size_t done = sequences[i].length();
+        const std::size_t n = std::min({kPaces[i], prompt_.size() - done, room});
+        if (n == 0) continue;
+        room -= n;
+        requests.push_back({&sequences[i], std::span(prompt_).subspan(done, n), Wanted::kAll});
+        who.push_back(i);
+      }
+      if (requests.empty()) break;
+      forward.step(requests, [&](std::size_t request, std::size_t, std::span<const float> row) { hashes[who[request]].add(row); });
+    }
+    return std::ranges::all_of(hashes, [&](const RowHash& hash) { return hash.value() == reference; });
   }
 
   /// Half the prompt, garbage on top, back to a point inside a page, then the rest: the rows as if nothing had happened.
@@ -107,7 +137,7 @@ class Verifier {
 
  private:
   [[nodiscard]] KvCache make_cache(const Forward& forward) const {
-    const auto& layout = loaded_.model.kv_layout();
+    const KvLayout layout = loaded_.kv_layout();
     const std::size_t positions = prompt_.size() + kPagePositions;
     return KvCache(layout, {.budget_bytes = layout.bytes_for(positions, forward.chunk()), .context = positions});
   }
@@ -163,7 +193,9 @@ std::optional<std::uint64_t> hash_on(Isa isa, const std::string& model, const Ve
                                         "--window",
                                         std::to_string(options.model.window),
                                         "--moe-expert-top-p",
-                                        fmt::format("{}", options.model.expert_top_p)};
+                                        fmt::format("{}", options.model.expert_top_p),
+                                        "--cache-type",
+                                        options.model.cache_type};
   std::vector<std::string> environment = environment_for(isa);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -188,7 +220,7 @@ std::optional<std::uint64_t> hash_on(Isa isa, const std::string& model, const Ve
 bool timed_generation(const LoadedModel& loaded, std::span<const Token> prompt) {
   const auto start_tokens = prompt.first(std::min<std::size_t>(prompt.size(), 16));
   Forward forward(loaded.model, loaded.compute, {});
-  const auto& layout = loaded.model.kv_layout();
+  const KvLayout layout = loaded.kv_layout();
   const std::size_t positions = start_tokens.size() + kTimedTokens;
   KvCache cache(layout, {.budget_bytes = layout.bytes_for(positions, forward.chunk()), .context = positions});
   KvSequence sequence(cache);
@@ -205,9 +237,12 @@ bool timed_generation(const LoadedModel& loaded, std::span<const Token> prompt) 
   const double uncached_start = now_seconds();
   for (std::size_t i = 0; i < kTimedTokens; ++i) {
     Token next = 0;
-    forward_uncached(loaded.model, loaded.compute, text, [&](std::size_t row, std::span<const float> values) {
-      if (row + 1 == text.size()) next = static_cast<Token>(argmax(values));
-    });
+    forward_uncached(
+        loaded.model, loaded.compute, text,
+        [&](std::size_t row, std::span<const float> values) {
+          if (row + 1 == text.size()) next = static_cast<Token>(argmax(values));
+        },
+        loaded.cache_type);
     text.push_back(next);
   }
   const double uncached_seconds = now_seconds() - uncached_start;
@@ -227,8 +262,8 @@ int run_verify(VerifyOptions options) {
     write_answer(fmt::format("{:016x}\n", reference));
     return 0;
   }
-  fmt::print(stderr, "{} tokens on {} ({}), hash of all logits {:016x}\n", prompt.size(), isa_name(loaded.compute.kernels.isa),
-             cpu_features().processor, reference);
+  fmt::print(stderr, "{} tokens on {} ({}), {} cache, hash of all logits {:016x}\n", prompt.size(), isa_name(loaded.compute.kernels.isa),
+             cpu_features().processor, cache_type_name(loaded.cache_type), reference);
   Report report;
   for (const std::size_t chunk : kChunks) {
     if (options.quick && chunk != 7 && chunk != 64) continue;
@@ -238,6 +273,7 @@ int run_verify(VerifyOptions options) {
     if (options.quick && threads != 3) continue;
     report.check(fmt::format("{} threads", threads), verifier.cached(512, threads) == reference);
   }
+  report.check("sequences side by side", verifier.batched_matches(reference));
   report.check("truncate and replay", verifier.truncated_and_replayed() == reference);
   report.check("no cache", verifier.uncached() == reference);
   report.check("last row alone", verifier.last_row_matches());
@@ -255,7 +291,7 @@ int run_verify(VerifyOptions options) {
 
 void add_verify(CLI::App& app, Action& action) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* command = app.add_subcommand("verify", "Check that chunks, threads, cache and instruction sets give the same bits");
+  CLI::App* command = app.add_subcommand("verify", "Check that chunks, batches, threads, cache and instruction sets give the same bits");
   command->footer(
       "Hashes the logits of every position of a fixed prompt in each way of computing them; exits 1 on any difference.\n"
       "Example:\n  quench verify model.gguf");

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "base/random.h"
+#include "kernels/cache_page_for_test.h"
 #include "kernels/tables_under_test.h"
 
 namespace quench {
 namespace {
-
-constexpr F16 kGarbage{0x7E01};  // a NaN: slots that nothing was stored in
 
 const KernelTable& scalar() { return kernels_for(Isa::kScalar); }
 
@@ -28,24 +27,13 @@ std::vector<float> random_row(Xoshiro256& random, std::size_t n, double magnitud
   return row;
 }
 
-/// One head's keys and values for one page; unwritten slots hold NaN.
-struct Page {
-  std::size_t head_dim;
-  std::vector<F16> keys;
-  std::vector<F16> values;
-
-  explicit Page(std::size_t dim) : head_dim(dim), keys(page_head_elements(dim), kGarbage), values(page_head_elements(dim), kGarbage) {}
-
-  void store(const KernelTable& table, std::size_t slot, const std::vector<float>& key, const std::vector<float>& value) {
-    table.store_key_f16(keys.data(), slot, key.data(), head_dim);
-    table.store_value_f16(values.data(), slot, value.data(), head_dim);
+/// Random keys and values in the first `slots` slots.
+void store_random(CachePage& page, Xoshiro256& random, std::size_t slots) {
+  for (std::size_t slot = 0; slot < slots; ++slot) {
+    const std::vector<float> key = random_row(random, page.head_dim, 1.0);
+    page.store(scalar(), slot, key, random_row(random, page.head_dim, 2.0));
   }
-  void store_random(Xoshiro256& random, std::size_t slots) {
-    for (std::size_t slot = 0; slot < slots; ++slot) {
-      store(scalar(), slot, random_row(random, head_dim, 1.0), random_row(random, head_dim, 2.0));
-    }
-  }
-};
+}
 
 /// Queries with their states and outputs. Strides are wider than a head; what lies between must stay as it is.
 struct Queries {
@@ -63,12 +51,41 @@ struct Queries {
         states(n, {kNoScore, 0.0f}),
         out(n * (dim + kGap), std::numeric_limits<float>::quiet_NaN()) {}
 
-  void attend(const KernelTable& table, const Page& page, const std::vector<int>& first, const std::vector<int>& last, float cap = 0.0f) {
-    table.attend_page_f16({rows.data(), head_dim + kGap, count, head_dim, page.keys.data(), page.values.data(), first.data(), last.data(),
-                           cap, states.data(), out.data(), head_dim + kGap});
+  void attend(const KernelTable& table, const CachePage& page, const std::vector<int>& first, const std::vector<int>& last,
+              float cap = 0.0f) {
+    std::vector<float> dense;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto row = rows.begin() + static_cast<std::ptrdiff_t>(i * (head_dim + kGap));
+      dense.insert(dense.end(), row, row + static_cast<std::ptrdiff_t>(head_dim));
+    }
+    const QuantizedQueries quantized(table, dense);
+    table.cache(page.type).attend_page({.queries = rows.data(),
+                                        .query_stride = head_dim + kGap,
+                                        .n_queries = count,
+                                        .head_dim = head_dim,
+                                        .keys = CachePage::bytes_of(page.keys),
+                                        .values = CachePage::bytes_of(page.values),
+                                        .first = first.data(),
+                                        .last = last.data(),
+                                        .soft_cap = cap,
+                                        .states = states.data(),
+                                        .out = out.data(),
+                                        .out_stride = head_dim + kGap,
+                                        .query_quants = quantized.quants.data(),
+                                        .query_scales = quantized.scales.data(),
+                                        .query_sums = quantized.sums.data()});
   }
-  void attend(const KernelTable& table, const Page& page, int first, int last, float cap = 0.0f) {
+  void attend(const KernelTable& table, const CachePage& page, int first, int last, float cap = 0.0f) {
     attend(table, page, std::vector<int>(count, first), std::vector<int>(count, last), cap);
+  }
+  /// Rows become what their quants stand for; head_dim is a multiple of 32.
+  void round_to_quants() {
+    for (std::size_t i = 0; i < count; ++i) {
+      float* row = rows.data() + i * (head_dim + kGap);
+      const QuantizedQueries quantized(scalar(), std::vector<float>(row, row + head_dim));
+      for (std::size_t d = 0; d < head_dim; ++d)
+        row[d] = quantized.scales[d / kCacheBlockChannels] * static_cast<float>(quantized.quants[d]);
+    }
   }
   /// Query `index` alone, before any page.
   [[nodiscard]] Queries alone(std::size_t index) const {
@@ -97,9 +114,20 @@ struct Queries {
   }
 };
 
-TEST(Attention, EveryInstructionSetGivesTheBitsOfTheDefinition) {
+class Attention : public testing::TestWithParam<CacheType> {
+ protected:
+  /// Those that the type of the cache allows.
+  static std::vector<std::size_t> head_dims(std::vector<std::size_t> dims) {
+    if (GetParam() == CacheType::kQ8_0) std::erase_if(dims, [](std::size_t dim) { return dim % kCacheBlockChannels != 0; });
+    return dims;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Caches, Attention, testing::ValuesIn(kCacheTypes),
+                         [](const auto& type) { return std::string(cache_type_name(type.param)); });
+
+TEST_P(Attention, EveryInstructionSetGivesTheBitsOfTheDefinition) {
   Xoshiro256 random(11);
-  for (const std::size_t head_dim : {8u, 16u, 24u, 40u, 64u, 72u, 80u, 96u, 128u, 256u, 512u}) {
+  for (const std::size_t head_dim : head_dims({8, 16, 24, 40, 64, 72, 80, 96, 128, 256, 512})) {
     for (int round = 0; round < 6; ++round) {
       const std::size_t n = 1 + random.below(15);
       const Queries start(random, n, head_dim);
@@ -107,9 +135,9 @@ TEST(Attention, EveryInstructionSetGivesTheBitsOfTheDefinition) {
       std::vector<Queries> actual(tables_under_test().size(), start);
       const float cap = round % 3 == 2 ? 2.0f : 0.0f;
       for (int page_index = 0; page_index < 3; ++page_index) {
-        Page page(head_dim);
+        CachePage page(GetParam(), head_dim);
         const std::size_t length = 1 + random.below(kPagePositions);
-        page.store_random(random, length);
+        store_random(page, random, length);
         std::vector<int> first(n, 0);
         std::vector<int> last(n, static_cast<int>(length));
         for (std::size_t i = 0; i < n && round % 2 == 1; ++i) {
@@ -126,12 +154,12 @@ TEST(Attention, EveryInstructionSetGivesTheBitsOfTheDefinition) {
   }
 }
 
-TEST(Attention, CausalBlocksAndWindowsGiveTheBitsOfTheDefinition) {
+TEST_P(Attention, CausalBlocksAndWindowsGiveTheBitsOfTheDefinition) {
   constexpr std::size_t kHeadDim = 64;
   constexpr std::size_t kGroup = 3;
   Xoshiro256 random(12);
-  Page page(kHeadDim);
-  page.store_random(random, kPagePositions);
+  CachePage page(GetParam(), kHeadDim);
+  store_random(page, random, kPagePositions);
   for (const int window : {64, 40, 7, 1}) {
     const Queries start(random, kPagePositions * kGroup, kHeadDim);
     std::vector<int> first;
@@ -150,12 +178,12 @@ TEST(Attention, CausalBlocksAndWindowsGiveTheBitsOfTheDefinition) {
   }
 }
 
-TEST(Attention, StoresAreTheSameOnEveryInstructionSetAndTouchOnlyTheirSlot) {
+TEST_P(Attention, StoresAreTheSameOnEveryInstructionSetAndTouchOnlyTheirSlot) {
   Xoshiro256 random(13);
-  for (const std::size_t head_dim : {8u, 24u, 64u, 96u, 128u}) {
+  for (const std::size_t head_dim : head_dims({8, 24, 64, 96, 128})) {
     for (const KernelTable* table : tables_under_test()) {
-      Page expected(head_dim);
-      Page actual(head_dim);
+      CachePage expected(GetParam(), head_dim);
+      CachePage actual(GetParam(), head_dim);
       for (const std::size_t slot : {0u, 15u, 16u, 41u, 63u}) {
         std::vector<float> key = random_row(random, head_dim, 70000.0);
         std::vector<float> value = random_row(random, head_dim, 1e-6);
@@ -172,26 +200,57 @@ TEST(Attention, StoresAreTheSameOnEveryInstructionSetAndTouchOnlyTheirSlot) {
   }
 }
 
-TEST(Attention, KeysLieInStripsOf16PositionsAndValuesInRows) {
+TEST(AttentionLayout, F16KeysLieInStripsOf16PositionsAndValuesInRows) {
   constexpr std::size_t kHeadDim = 24;
-  Page page(kHeadDim);
+  CachePage page(CacheType::kF16, kHeadDim);
+  const CachePage untouched = page;
   std::vector<float> row(kHeadDim);
   for (std::size_t d = 0; d < kHeadDim; ++d) row[d] = static_cast<float>(d);
   row[23] = 1e30f;
   page.store(scalar(), 37, row, row);
-  EXPECT_EQ(page.keys[(2 * kHeadDim + 7) * 16 + 5], to_f16(7.0f));
-  EXPECT_EQ(page.keys[(2 * kHeadDim + 23) * 16 + 5], to_f16(65504.0f));
-  EXPECT_EQ(page.values[37 * kHeadDim + 9], to_f16(9.0f));
-  EXPECT_EQ(page.values[36 * kHeadDim + 9], kGarbage);
-  EXPECT_EQ(page.keys[(2 * kHeadDim + 7) * 16 + 6], kGarbage);
+  const auto* keys = reinterpret_cast<const F16*>(page.keys.data());
+  const auto* values = reinterpret_cast<const F16*>(page.values.data());
+  const F16 garbage = reinterpret_cast<const F16*>(untouched.keys.data())[0];
+  EXPECT_EQ(keys[(2 * kHeadDim + 7) * 16 + 5], to_f16(7.0f));
+  EXPECT_EQ(keys[(2 * kHeadDim + 23) * 16 + 5], to_f16(65504.0f));
+  EXPECT_EQ(values[37 * kHeadDim + 9], to_f16(9.0f));
+  EXPECT_EQ(values[36 * kHeadDim + 9], garbage);
+  EXPECT_EQ(keys[(2 * kHeadDim + 7) * 16 + 6], garbage);
 }
 
-TEST(Attention, OneCachedPositionReturnsItsValue) {
+TEST(AttentionLayout, Q8KeysLieInGroupsOf4ChannelsOf16PositionsWithAnF16ScalePerBlock) {
+  constexpr std::size_t kHeadDim = 64;
+  CachePage page(CacheType::kQ8_0, kHeadDim);
+  std::vector<float> row(kHeadDim, 0.0f);
+  row[33] = 127.0f * 0.5f;
+  row[38] = -0.75f;
+  row[39] = 0.25f;  // a tie: half of a step
+  page.store(scalar(), 37, row, row);
+  const std::byte* keys = CachePage::bytes_of(page.keys);
+  const std::byte* values = CachePage::bytes_of(page.values);
+  EXPECT_EQ(keys[((2 * 16 + 8) * 16 + 5) * 4 + 1], std::byte{127 ^ 0x80});
+  EXPECT_EQ(keys[((2 * 16 + 9) * 16 + 5) * 4 + 2], std::byte{0xFE ^ 0x80});
+  EXPECT_EQ(keys[((2 * 16 + 9) * 16 + 5) * 4 + 3], std::byte{0 ^ 0x80});
+  EXPECT_EQ(values[37 * kHeadDim + 33], std::byte{127});
+  EXPECT_EQ(values[37 * kHeadDim + 38], std::byte{0xFE});
+  EXPECT_EQ(page.key(37, 33), 63.5f);
+  EXPECT_EQ(page.value(37, 38), -1.0f);
+  EXPECT_EQ(page.key(37, 0), 0.0f) << "a block of zeros has a scale of zero";
+}
+
+TEST(AttentionLayout, AQ8CacheHolds1_88TimesThePositionsOfAnF16One) {
+  EXPECT_EQ(page_head_bytes(CacheType::kF16, 128), 16384u);
+  EXPECT_EQ(page_head_bytes(CacheType::kQ8_0, 128), 8704u);
+}
+
+TEST_P(Attention, OneCachedPositionReturnsItsValue) {
   Xoshiro256 random(14);
   for (const KernelTable* table : all_tables()) {
-    Page page(64);
+    CachePage page(GetParam(), 64);
     std::vector<float> value = random_row(random, 64, 2.0);
-    for (float& v : value) v = to_f32(to_f16(v));
+    // What the cache holds of it.
+    page.store(*table, 0, value, value);
+    for (std::size_t d = 0; d < 64; ++d) value[d] = page.value(0, d);
     page.store(*table, 0, random_row(random, 64, 1.0), value);
     Queries queries(random, 3, 64);
     queries.attend(*table, page, 0, 1);
@@ -203,16 +262,16 @@ TEST(Attention, OneCachedPositionReturnsItsValue) {
   }
 }
 
-TEST(Attention, AQuerysResultIsTheSameWhetherItsPageIsFullOrHalfFull) {
+TEST_P(Attention, AQuerysResultIsTheSameWhetherItsPageIsFullOrHalfFull) {
   Xoshiro256 random(15);
   for (const KernelTable* table : all_tables()) {
     for (const int length : {1, 15, 16, 17, 32, 47, 63}) {
       Xoshiro256 page_random(99);
-      Page full(128);
-      full.store_random(page_random, kPagePositions);
+      CachePage full(GetParam(), 128);
+      store_random(full, page_random, kPagePositions);
       page_random = Xoshiro256(99);
-      Page part(128);
-      part.store_random(page_random, static_cast<std::size_t>(length));
+      CachePage part(GetParam(), 128);
+      store_random(part, page_random, static_cast<std::size_t>(length));
       Queries in_full(random, 5, 128);
       Queries in_part = in_full;
       in_full.attend(*table, full, 0, length);
@@ -222,12 +281,12 @@ TEST(Attention, AQuerysResultIsTheSameWhetherItsPageIsFullOrHalfFull) {
   }
 }
 
-TEST(Attention, AQuerysResultIsTheSameAloneOrAmongMany) {
+TEST_P(Attention, AQuerysResultIsTheSameAloneOrAmongMany) {
   Xoshiro256 random(16);
   for (const KernelTable* table : all_tables()) {
     for (const std::size_t n : {2u, 5u, 7u, 13u, 30u}) {
-      Page page(96);
-      page.store_random(random, 50);
+      CachePage page(GetParam(), 96);
+      store_random(page, random, 50);
       const Queries start(random, n, 96);
       std::vector<int> first;
       std::vector<int> last;
@@ -246,19 +305,16 @@ TEST(Attention, AQuerysResultIsTheSameAloneOrAmongMany) {
   }
 }
 
-TEST(Attention, WhatLiesOutsideTheVisibleSlotsChangesNothing) {
+TEST_P(Attention, WhatLiesOutsideTheVisibleSlotsChangesNothing) {
   Xoshiro256 random(17);
   for (const KernelTable* table : all_tables()) {
-    Page clean(64);
-    clean.store_random(random, kPagePositions);
+    CachePage clean(GetParam(), 64);
+    store_random(clean, random, kPagePositions);
     for (const F16 pattern : {F16{0x7E00}, F16{0x7C00}, F16{0xFC00}, F16{0x7BFF}, F16{0x0001}, F16{0xFFFF}}) {
-      Page dirty = clean;
+      CachePage dirty = clean;
       for (std::size_t slot = 0; slot < kPagePositions; ++slot) {
         if (slot >= 10 && slot < 41) continue;
-        for (std::size_t d = 0; d < 64; ++d) {
-          dirty.keys[(slot / 16 * 64 + d) * 16 + slot % 16] = pattern;
-          dirty.values[slot * 64 + d] = pattern;
-        }
+        dirty.scribble(slot, pattern);
       }
       for (const float cap : {0.0f, 5.0f}) {
         Queries in_clean(random, 6, 64);
@@ -271,11 +327,11 @@ TEST(Attention, WhatLiesOutsideTheVisibleSlotsChangesNothing) {
   }
 }
 
-TEST(Attention, APageWithoutVisibleSlotsIsSkipped) {
+TEST_P(Attention, APageWithoutVisibleSlotsIsSkipped) {
   Xoshiro256 random(18);
   for (const KernelTable* table : all_tables()) {
-    Page page(64);
-    page.store_random(random, 20);
+    CachePage page(GetParam(), 64);
+    store_random(page, random, 20);
     Queries queries(random, 4, 64);
     queries.attend(*table, page, 0, 20);
     const std::vector<std::uint32_t> before = queries.bits();
@@ -286,7 +342,7 @@ TEST(Attention, APageWithoutVisibleSlotsIsSkipped) {
 }
 
 /// Softmax attention in double over the stored keys and values of all pages.
-std::vector<double> reference(const std::vector<Page>& pages, const std::vector<int>& lengths, const float* query, double cap) {
+std::vector<double> reference(const std::vector<CachePage>& pages, const std::vector<int>& lengths, const float* query, double cap) {
   const std::size_t head_dim = pages[0].head_dim;
   std::vector<double> out(head_dim, 0.0);
   double sum = 0.0;
@@ -294,26 +350,27 @@ std::vector<double> reference(const std::vector<Page>& pages, const std::vector<
     for (std::size_t slot = 0; slot < static_cast<std::size_t>(lengths[page]); ++slot) {
       double score = 0.0;
       for (std::size_t d = 0; d < head_dim; ++d) {
-        score += static_cast<double>(query[d]) * static_cast<double>(to_f32(pages[page].keys[(slot / 16 * head_dim + d) * 16 + slot % 16]));
+        score += static_cast<double>(query[d]) * static_cast<double>(pages[page].key(slot, d));
       }
       if (cap > 0.0) score = cap * std::tanh(score / cap);
       const double weight = std::exp(score);
       sum += weight;
-      for (std::size_t d = 0; d < head_dim; ++d) out[d] += weight * static_cast<double>(to_f32(pages[page].values[slot * head_dim + d]));
+      for (std::size_t d = 0; d < head_dim; ++d) out[d] += weight * static_cast<double>(pages[page].value(slot, d));
     }
   }
   for (double& value : out) value /= sum;
   return out;
 }
 
-TEST(Attention, PagesTogetherAreSoftmaxOverAllTheirPositions) {
+TEST_P(Attention, PagesTogetherAreSoftmaxOverAllTheirPositions) {
   Xoshiro256 random(19);
   for (const KernelTable* table : all_tables()) {
     for (const float cap : {0.0f, 1.5f}) {
-      std::vector<Page> pages(3, Page(64));
+      std::vector<CachePage> pages(3, CachePage(GetParam(), 64));
       const std::vector<int> lengths = {64, 64, 9};
-      for (std::size_t i = 0; i < 3; ++i) pages[i].store_random(random, static_cast<std::size_t>(lengths[i]));
+      for (std::size_t i = 0; i < 3; ++i) store_random(pages[i], random, static_cast<std::size_t>(lengths[i]));
       Queries queries(random, 4, 64);
+      if (GetParam() == CacheType::kQ8_0) queries.round_to_quants();
       for (std::size_t i = 0; i < 3; ++i) queries.attend(*table, pages[i], 0, lengths[i], cap);
       for (std::size_t q = 0; q < 4; ++q) {
         float* out = queries.out.data() + q * (64 + Queries::kGap);
@@ -326,26 +383,50 @@ TEST(Attention, PagesTogetherAreSoftmaxOverAllTheirPositions) {
   }
 }
 
-TEST(Attention, ASharpMaximumInALaterPageTakesOver) {
+TEST_P(Attention, PagesAttendedApartAndFoldedInOrderGiveTheSameBits) {
+  Xoshiro256 random(22);
   for (const KernelTable* table : all_tables()) {
-    Page low(64);
-    Page high(64);
+    for (const std::size_t head_dim : head_dims({24, 64, 96})) {
+      Queries together(random, 3, head_dim);
+      Queries folded = together;
+      const Queries fresh = together;
+      for (const int length : {64, 64, 17}) {
+        CachePage page(GetParam(), head_dim);
+        store_random(page, random, static_cast<std::size_t>(length));
+        together.attend(*table, page, 0, length);
+        Queries apart = fresh;
+        apart.attend(*table, page, 0, length);
+        for (std::size_t q = 0; q < 3; ++q) {
+          const std::size_t at = q * (head_dim + Queries::kGap);
+          table->fold_attention(folded.states[q], folded.out.data() + at, apart.states[q], apart.out.data() + at, head_dim);
+        }
+      }
+      EXPECT_EQ(folded.bits(), together.bits()) << table->name << " head_dim " << head_dim;
+    }
+  }
+}
+
+TEST_P(Attention, ASharpMaximumInALaterPageTakesOver) {
+  for (const KernelTable* table : all_tables()) {
+    CachePage low(GetParam(), 64);
+    CachePage high(GetParam(), 64);
     std::vector<float> key(64, 0.0f);
     low.store(*table, 0, key, std::vector<float>(64, 5.0f));
-    key[3] = 100.0f;
-    high.store(*table, 0, key, std::vector<float>(64, -2.0f));
+    // Both are whole numbers of steps in either type.
+    key[3] = 127.0f * 0.75f;
+    high.store(*table, 0, key, std::vector<float>(64, -127.0f / 64.0f));
     Xoshiro256 random(20);
     Queries queries(random, 1, 64);
     queries.rows.assign(queries.rows.size(), 1.0f);
     queries.attend(*table, low, 0, 1);
     queries.attend(*table, high, 0, 1);
-    EXPECT_EQ(queries.states[0].max, 100.0f);
+    EXPECT_FLOAT_EQ(queries.states[0].max, 95.25f);
     EXPECT_EQ(queries.states[0].sum, 1.0f);
-    EXPECT_EQ(queries.out[0], -2.0f) << "exp(-100) is +0";
+    EXPECT_EQ(queries.out[0], -127.0f / 64.0f) << "exp(-95) is +0";
   }
 }
 
-TEST(Attention, RotatedScoresDependOnTheDifferenceOfPositionsOnly) {
+TEST(AttentionScores, RotatedScoresDependOnTheDifferenceOfPositionsOnly) {
   constexpr std::size_t kHeadDim = 64;
   Xoshiro256 random(21);
   const std::vector<float> query = random_row(random, kHeadDim, 0.3);

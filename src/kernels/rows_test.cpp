@@ -256,7 +256,7 @@ TEST(KernelTable, EveryEntryIsFilledAndSaysWhichCodeItRuns) {
     const std::vector<KernelPath> paths = kernel_paths(*table);
     EXPECT_EQ(paths.size(), kernel_paths(scalar()).size());
     for (const KernelPath& path : paths) {
-      const bool always_own = path.operation == "rms_norm" || path.operation == "attend_page_f16";
+      const bool always_own = path.operation == "rms_norm" || path.operation == "attend_page f16";
       EXPECT_TRUE(!always_own || path.path == table->name) << path.operation << " runs " << path.path;
     }
   }

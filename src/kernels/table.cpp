@@ -85,9 +85,14 @@ std::vector<KernelPath> kernel_paths(const KernelTable& table) {
   add("sigmoid", table.sigmoid, scalar.sigmoid);
   add("softmax", table.softmax, scalar.softmax);
   add("add_scaled", table.add_scaled, scalar.add_scaled);
-  add("store_key_f16", table.store_key_f16, scalar.store_key_f16);
-  add("store_value_f16", table.store_value_f16, scalar.store_value_f16);
-  add("attend_page_f16", table.attend_page_f16, scalar.attend_page_f16);
+  for (const CacheType type : kCacheTypes) {
+    std::string suffix = " ";
+    suffix += cache_type_name(type);
+    add("store_key" + suffix, table.cache(type).store_key, scalar.cache(type).store_key);
+    add("store_value" + suffix, table.cache(type).store_value, scalar.cache(type).store_value);
+    add("attend_page" + suffix, table.cache(type).attend_page, scalar.cache(type).attend_page);
+  }
+  add("fold_attention", table.fold_attention, scalar.fold_attention);
   add("finish_attention", table.finish_attention, scalar.finish_attention);
   return paths;
 }

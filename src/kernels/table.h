@@ -68,9 +68,12 @@ struct KernelTable {
   void (*add_scaled)(float* x, float factor, const float* y, std::size_t n) noexcept = nullptr;  ///< x = fma(factor, y, x)
 
   /// KV cache and attention: kernels/attention.h.
-  void (*store_key_f16)(F16* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept = nullptr;
-  void (*store_value_f16)(F16* page_values, std::size_t slot, const float* value, std::size_t head_dim) noexcept = nullptr;
-  void (*attend_page_f16)(const AttendPage&) noexcept = nullptr;
+  std::array<CacheKernels, kCacheTypes.size()> caches{};  ///< by CacheType
+  [[nodiscard]] const CacheKernels& cache(CacheType type) const noexcept { return caches[static_cast<std::size_t>(type)]; }
+  /// Folds one more page's result into the running one, pages in ascending order: on the first page (state.max = kNoScore) a copy; else
+  ///   M = max(max, m), a = exp(max - M), b = exp(m - M), sum = fma(l, b, sum * a), out[d] = fma(o[d], b, out[d] * a), max = M.
+  void (*fold_attention)(AttentionState& state, float* out, const AttentionState& page, const float* page_out,
+                         std::size_t head_dim) noexcept = nullptr;
   void (*finish_attention)(float* out, float sum, std::size_t head_dim) noexcept = nullptr;  ///< out[d] = out[d] / sum
 };
 

@@ -8,173 +8,10 @@
 #include "base/float_control.h"
 #include "model/forward_scratch.h"
 #include "model/request_check.h"
-#include "model/row_parallel.h"
+#include "model/step.h"
 
 namespace quench {
 namespace {
-
-/// Rows of a step whose logits are asked for.
-enum class Wanted { kNone, kLast, kAll };
-
-/// One pass over the weights for the rows of one step.
-class Step {
- public:
-  Step(const Model& model, const Compute& compute, ForwardScratch& scratch, KvSequence& sequence, std::size_t n_rows)
-      : model_(model), config_(model.config()), compute_(compute), scratch_(scratch), sequence_(sequence), n_rows_(n_rows) {}
-
-  void embed(std::span<const TokenId> tokens) const {
-    const PackedMatrix& embedding = model_.weights().embedding.matrix();
-    const auto residual = scratch_.residual.first(n_rows_);
-    for_each_row(compute_.pool, n_rows_, [&](std::size_t row) noexcept {
-      embedding.gather_row(tokens[row], residual.row(row).elements());
-      if (config_.embedding_scale != 1.0f) compute_.kernels.scale(residual.row(row).data(), config_.embedding_scale, config_.n_embed);
-    });
-  }
-
-  /// Leaves the residual of the wanted rows in place; the last layer computes no others beyond their keys and values.
-  void run_layers(Wanted wanted) const {
-    for (RopeTable& rope : scratch_.ropes) rope.fill(sequence_.length(), n_rows_);
-    for (std::size_t layer = 0; layer < config_.n_layers; ++layer) {
-      const std::size_t first_row = layer + 1 < config_.n_layers ? 0 : first_wanted(wanted);
-      attention(layer, first_row);
-      if (first_row < n_rows_) feed_forward(layer, first_row);
-    }
-  }
-
-  /// Logits of rows [begin, begin + n) in the scratch.
-  [[nodiscard]] View<float, Seq, Vocab> logits(std::size_t begin, std::size_t n) const {
-    const auto residual = scratch_.residual.view().rows(begin, n);
-    const auto normed = scratch_.branch.first(n);
-    normalize(residual, model_.weights().output_norm, normed);
-    const auto out = scratch_.logits.first(n);
-    multiply(compute_, scratch_.activations, normed, into(model_.weights().head(), out));
-    const Tensor<float, Vocab>& bias = model_.weights().head_bias;
-    for_each_row(compute_.pool, n, [&](std::size_t row) noexcept {
-      float* logits = out.row(row).data();
-      if (!bias.empty()) compute_.kernels.add(logits, bias.data(), config_.n_vocab);
-      if (config_.logit_soft_cap > 0.0f) compute_.kernels.soft_cap(logits, config_.logit_soft_cap, config_.n_vocab);
-    });
-    return out;
-  }
-
-  [[nodiscard]] std::size_t first_wanted(Wanted wanted) const noexcept {
-    if (wanted == Wanted::kAll) return 0;
-    return wanted == Wanted::kLast ? n_rows_ - 1 : n_rows_;
-  }
-
- private:
-  void normalize(View<const float, Seq, Embed> x, const Tensor<float, Embed>& weight, View<float, Seq, Embed> out) const {
-    for_each_row(compute_.pool, x.size<Seq>(), [&](std::size_t row) noexcept {
-      compute_.kernels.rms_norm(x.row(row).data(), weight.data(), config_.n_embed, config_.norm_epsilon, out.row(row).data());
-    });
-  }
-
-  /// residual += post_norm(branch + bias)
-  void add_branch(const Tensor<float, Embed>& bias, const Tensor<float, Embed>& post_norm, View<float, Seq, Embed> branch,
-                  View<float, Seq, Embed> residual) const {
-    for_each_row(compute_.pool, branch.size<Seq>(), [&](std::size_t row) noexcept {
-      float* out = branch.row(row).data();
-      if (!bias.empty()) compute_.kernels.add(out, bias.data(), config_.n_embed);
-      if (!post_norm.empty()) compute_.kernels.rms_norm(out, post_norm.data(), config_.n_embed, config_.norm_epsilon, out);
-      compute_.kernels.add(residual.row(row).data(), out, config_.n_embed);
-    });
-  }
-
-  /// Stores keys and values of all rows; rows from first_row on attend and go on.
-  void attention(std::size_t layer, std::size_t first_row) const {
-    const LayerWeights& weights = model_.weights().layers[layer];
-    const std::size_t n_live = n_rows_ - first_row;
-    const auto branch = scratch_.branch.first(n_rows_);
-    const auto queries = scratch_.queries.first(n_rows_);
-    normalize(scratch_.residual.first(n_rows_), weights.attention_norm, branch);
-    project(weights, first_row);
-
-    const StepPlace place{.sequence = &sequence_, .layer = layer, .pos0 = sequence_.length()};
-    const LayerConfig& layer_config = config_.layers[layer];
-    const HeadTransform transform{.weights = &weights, .rope = &scratch_.ropes[layer_config.rope], .norm_epsilon = config_.norm_epsilon};
-    const AttentionOptions options{
-        .window = layer_config.window, .soft_cap = config_.attention_soft_cap, .query_scale = config_.query_scale};
-    const auto keys = scratch_.keys.first(n_rows_);
-    const auto values = scratch_.values.first(n_rows_);
-    if (n_rows_ == 1 && n_live == 1) {
-      scratch_.attention.append_and_attend_one(compute_, place, transform, options, queries, keys, values);
-    } else {
-      scratch_.attention.append(compute_, place, transform, keys, values);
-      if (n_live == 0) return;
-      scratch_.attention.attend(compute_, place, transform, options, first_row, queries);
-    }
-    const auto live = branch.rows(first_row, n_live);
-    multiply(compute_, scratch_.activations, queries.rows(first_row, n_live), into(weights.attention_output, live));
-    add_branch(weights.attention_output_bias, weights.attention_post_norm, live, scratch_.residual.view().rows(first_row, n_live));
-  }
-
-  void project(const LayerWeights& weights, std::size_t first_row) const {
-    const auto branch = scratch_.branch.first(n_rows_);
-    const auto queries = scratch_.queries.first(n_rows_);
-    const auto keys = into(weights.key, scratch_.keys.first(n_rows_));
-    const auto values = into(weights.value, scratch_.values.first(n_rows_));
-    if (first_row == 0) {
-      multiply(compute_, scratch_.activations, branch, into(weights.query, queries), keys, values);
-      return;
-    }
-    multiply(compute_, scratch_.activations, branch, keys, values);
-    const std::size_t n_live = n_rows_ - first_row;
-    if (n_live == 0) return;
-    multiply(compute_, scratch_.activations, branch.rows(first_row, n_live), into(weights.query, queries.rows(first_row, n_live)));
-  }
-
-  void feed_forward(std::size_t layer, std::size_t first_row) const {
-    const LayerWeights& weights = model_.weights().layers[layer];
-    const std::size_t n = n_rows_ - first_row;
-    const auto residual = scratch_.residual.view().rows(first_row, n);
-    const auto branch = scratch_.branch.first(n);
-    normalize(residual, weights.ffn_norm, branch);
-    if (config_.experts.n_experts > 0) {
-      add_branch(weights.down_bias, weights.ffn_post_norm, mixture(weights, branch), residual);
-    } else {
-      dense(weights, branch);
-      add_branch(weights.down_bias, weights.ffn_post_norm, branch, residual);
-    }
-  }
-
-  /// branch = down(activation(gate branch) * (up branch)), without the last bias.
-  void dense(const LayerWeights& weights, View<float, Seq, Embed> branch) const {
-    const std::size_t n = branch.size<Seq>();
-    const auto gate = scratch_.gate.first(n);
-    const auto up = scratch_.up.first(n);
-    multiply(compute_, scratch_.activations, branch, into(weights.gate, gate), into(weights.up, up));
-    const auto activate = config_.activation == FfnActivation::kSilu ? compute_.kernels.silu_mul : compute_.kernels.gelu_mul;
-    for_each_row(compute_.pool, n, [&](std::size_t row) noexcept {
-      float* gate_row = gate.row(row).data();
-      float* up_row = up.row(row).data();
-      if (!weights.gate_bias.empty()) compute_.kernels.add(gate_row, weights.gate_bias.data(), config_.n_ffn);
-      if (!weights.up_bias.empty()) compute_.kernels.add(up_row, weights.up_bias.data(), config_.n_ffn);
-      activate(gate_row, up_row, config_.n_ffn, gate_row);
-    });
-    multiply(compute_, scratch_.activations, gate, into(weights.down, branch));
-  }
-
-  /// The routed experts' sum, plus sigmoid(gate) times the shared expert where there is one. Uses up `branch`.
-  [[nodiscard]] View<float, Seq, Embed> mixture(const LayerWeights& weights, View<float, Seq, Embed> branch) const {
-    const auto sum = scratch_.experts.run(compute_, scratch_.activations, weights.experts, branch);
-    if (weights.experts.shared_gate.empty()) return sum;
-    const auto shares = scratch_.shared_gate.first(branch.size<Seq>());
-    multiply(compute_, scratch_.activations, branch, into(weights.experts.shared_gate, shares));
-    compute_.kernels.sigmoid(shares.data(), shares.element_count());
-    dense(weights, branch);
-    for_each_row(compute_.pool, branch.size<Seq>(), [&](std::size_t row) noexcept {
-      compute_.kernels.add_scaled(sum.row(row).data(), *shares.row(row).data(), branch.row(row).data(), config_.n_embed);
-    });
-    return sum;
-  }
-
-  const Model& model_;
-  const ModelConfig& config_;
-  const Compute& compute_;
-  ForwardScratch& scratch_;
-  KvSequence& sequence_;
-  std::size_t n_rows_;
-};
 
 std::size_t rows_within(const ModelConfig& config, const ForwardOptions& options, std::size_t threads) {
   if (options.chunk == 0) throw_bad_request("forward: the chunk is 0 tokens, must be at least 1");
@@ -183,6 +20,12 @@ std::size_t rows_within(const ModelConfig& config, const ForwardOptions& options
   // A page of positions at least: below that, prefill would lose more than the memory is worth.
   const std::uint64_t rows = std::max<std::uint64_t>(left / sizes.row_bytes, kPagePositions);
   return static_cast<std::size_t>(std::min<std::uint64_t>(options.chunk, rows));
+}
+
+/// The first row of a request whose logits are asked for; its number of rows when there is none.
+std::size_t first_wanted(const SequenceTokens& request) noexcept {
+  if (request.wanted == Wanted::kAll) return 0;
+  return request.tokens.size() - (request.wanted == Wanted::kLast ? 1 : 0);
 }
 
 }  // namespace
@@ -207,34 +50,66 @@ std::uint64_t forward_scratch_bytes(const ModelConfig& config, std::size_t chunk
   return sizes.fixed_bytes + chunk * sizes.row_bytes;
 }
 
-void Forward::check_request(const KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens) const {
-  if (pos0 != sequence.length()) {
-    throw_bad_request("forward: the tokens start at position " + std::to_string(pos0) + ", but the sequence holds " +
-                      std::to_string(sequence.length()));
+void Forward::check_request(const SequenceTokens& request, std::size_t chunk_rows) const {
+  check_tokens(model_.config(), request.tokens);
+  request.sequence->check_room(request.tokens.size(), chunk_rows);
+}
+
+void Forward::check_start(const KvSequence& sequence, std::size_t pos0) {
+  if (pos0 == sequence.length()) return;
+  throw_bad_request("forward: the tokens start at position " + std::to_string(pos0) + ", but the sequence holds " +
+                    std::to_string(sequence.length()));
+}
+
+void Forward::run_step(std::span<const SequenceTokens> requests, const StepSink& sink) {
+  for (const SequenceTokens& request : requests) request.sequence->prepare(request.tokens.size());
+  Step step(model_, compute_, *scratch_, requests);
+  step.run();
+  // The wanted rows follow one another: request by request, the last rows of each.
+  std::size_t request = 0;
+  std::size_t row = first_wanted(requests[0]);
+  for (std::size_t begin = 0; begin < step.n_rows();) {
+    const auto logits = step.logits(begin, std::min(scratch_->logits.size<Seq>(), step.n_rows() - begin));
+    for (std::size_t i = 0; i < logits.size<Seq>(); ++i, ++row) {
+      while (row == requests[request].tokens.size()) row = first_wanted(requests[++request]);
+      const auto values = logits.row(i).elements();
+      check_logits(values, requests[request].sequence->length() + row);
+      sink(request, row, values);
+    }
+    begin += logits.size<Seq>();
   }
-  check_tokens(model_.config(), tokens);
-  sequence.check_room(tokens.size(), chunk());
+  for (const SequenceTokens& done : requests) done.sequence->advance(done.tokens.size());
+}
+
+void Forward::step(std::span<const SequenceTokens> requests, const StepSink& sink) {
+  const ScopedFloatControl float_control;
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (requests[i].sequence == requests[j].sequence) throw_bad_request("forward: a sequence is in the step twice");
+    }
+    check_request(requests[i], requests[i].tokens.size());
+    rows += requests[i].tokens.size();
+  }
+  if (rows > chunk()) {
+    throw_bad_request("forward: the step has " + std::to_string(rows) + " tokens, the chunk holds " + std::to_string(chunk()));
+  }
+  if (rows > 0) run_step(requests, sink);
 }
 
 std::span<const float> Forward::prefill(KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens) {
   const ScopedFloatControl float_control;
-  check_request(sequence, pos0, tokens);
-  while (true) {
-    const std::size_t n = std::min(chunk(), tokens.size());
-    const bool last = n == tokens.size();
-    sequence.prepare(n);
-    const Step step(model_, compute_, *scratch_, sequence, n);
-    step.embed(tokens.first(n));
-    step.run_layers(last ? Wanted::kLast : Wanted::kNone);
-    if (last) {
-      const auto logits = step.logits(n - 1, 1).elements();
-      check_logits(logits, sequence.length() + n - 1);
-      sequence.advance(n);
-      return logits;
-    }
-    sequence.advance(n);
-    tokens = tokens.subspan(n);
+  check_start(sequence, pos0);
+  check_request({&sequence, tokens}, chunk());
+  std::span<const float> logits;
+  for (std::size_t done = 0; done < tokens.size();) {
+    const std::size_t n = std::min(chunk(), tokens.size() - done);
+    const bool last = done + n == tokens.size();
+    const SequenceTokens request{&sequence, tokens.subspan(done, n), last ? Wanted::kLast : Wanted::kNone};
+    run_step({&request, 1}, [&](std::size_t, std::size_t, std::span<const float> values) { logits = values; });
+    done += n;
   }
+  return logits;
 }
 
 std::span<const float> Forward::decode(KvSequence& sequence, std::size_t pos0, TokenId token) {
@@ -243,22 +118,12 @@ std::span<const float> Forward::decode(KvSequence& sequence, std::size_t pos0, T
 
 void Forward::prefill_all(KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens, const LogitSink& sink) {
   const ScopedFloatControl float_control;
-  check_request(sequence, pos0, tokens);
+  check_start(sequence, pos0);
+  check_request({&sequence, tokens}, chunk());
   for (std::size_t done = 0; done < tokens.size();) {
     const std::size_t n = std::min(chunk(), tokens.size() - done);
-    sequence.prepare(n);
-    const Step step(model_, compute_, *scratch_, sequence, n);
-    step.embed(tokens.subspan(done, n));
-    step.run_layers(Wanted::kAll);
-    for (std::size_t begin = 0; begin < n;) {
-      const auto logits = step.logits(begin, std::min(scratch_->logits.size<Seq>(), n - begin));
-      for (std::size_t row = 0; row < logits.size<Seq>(); ++row) {
-        check_logits(logits.row(row).elements(), pos0 + done + begin + row);
-        sink(done + begin + row, logits.row(row).elements());
-      }
-      begin += logits.size<Seq>();
-    }
-    sequence.advance(n);
+    const SequenceTokens request{&sequence, tokens.subspan(done, n), Wanted::kAll};
+    run_step({&request, 1}, [&](std::size_t, std::size_t row, std::span<const float> values) { sink(done + row, values); });
     done += n;
   }
 }

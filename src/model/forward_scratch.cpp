@@ -41,9 +41,8 @@ ScratchSizes scratch_sizes(const ModelConfig& config, std::size_t threads) noexc
   floats += ExpertBlock::row_floats(config) + 1;
   // One kind of activations: a byte per channel, a scale per 32 and a sum of two bytes per 16.
   const std::uint64_t activation_bytes = widest(config) * 5 / 4;
-  const std::uint64_t attention_floats = 2 * std::max<std::uint64_t>(64, config.heads_per_kv_head()) * config.head_dim;
   return {.row_bytes = floats * sizeof(float) + activation_bytes,
-          .fixed_bytes = logit_rows(config, 1) * config.n_vocab * sizeof(float) + threads * attention_floats * sizeof(float)};
+          .fixed_bytes = logit_rows(config, 1) * config.n_vocab * sizeof(float) + threads * AttentionBlock::scratch_bytes(config)};
 }
 
 }  // namespace quench

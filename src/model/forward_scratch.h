@@ -32,6 +32,7 @@ class ForwardScratch {
   ExpertBlock experts;
   Tensor<float, Seq, SharedGate> shared_gate;
   std::vector<RopeTable> ropes;  ///< by ModelConfig::ropes
+  std::vector<StepSpan> spans;   ///< of the step's rows
 };
 
 /// Bytes that each row of a step takes, and what a step takes besides.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -26,14 +28,16 @@ Isa best_isa() { return available_isas().back(); }
 /// A loaded model with a cache, for one test.
 class Bench {
  public:
-  explicit Bench(const TinyModel& file, int threads = 2, std::size_t window = 0)
-      : pool(threads), model(file.load(pool, {.window = window})), cache(model.kv_layout(), {.budget_bytes = 8 << 20, .context = 1000}) {}
+  explicit Bench(const TinyModel& file, int threads = 2, std::size_t window = 0, CacheType type = CacheType::kF16)
+      : pool(threads),
+        model(file.load(pool, {.window = window})),
+        cache(model.kv_layout(type), {.budget_bytes = 32 << 20, .context = 1000}) {}
 
   [[nodiscard]] Compute compute(Isa isa = best_isa()) { return {kernels_for(isa), pool}; }
 
   [[nodiscard]] Rows uncached(std::span<const TokenId> tokens) {
     Rows rows;
-    forward_uncached(model, compute(), tokens, collect(rows));
+    forward_uncached(model, compute(), tokens, collect(rows), cache.layout().type);
     return rows;
   }
   [[nodiscard]] Rows cached(std::span<const TokenId> tokens, std::size_t chunk, Isa isa = best_isa()) {
@@ -127,6 +131,111 @@ TEST(Forward, AnExpertTopPOfOneChangesNothingAndALowOneDoes) {
   const std::vector<float> all = Bench(file, 1).cached(tokens, 512).back();
   EXPECT_EQ(logits_with(1.0f), all);
   EXPECT_NE(logits_with(0.3f), all);
+}
+
+TEST(Forward, AQ8CacheIsTheSameCachedAndUncachedOnEveryInstructionSet) {
+  const std::vector<TokenId> tokens = tiny_tokens(150);
+  for (const TinyModel& file : every_family()) {
+    Bench bench(file, 2, 0, CacheType::kQ8_0);
+    const Rows expected = bench.uncached(tokens);
+    for (const std::size_t chunk : {1u, 7u, 64u, 200u})
+      EXPECT_EQ(bench.cached(tokens, chunk), expected) << file.name << ", chunk " << chunk;
+    for (const Isa isa : available_isas()) EXPECT_EQ(bench.cached(tokens, 40, isa), expected) << file.name << ", " << isa_name(isa);
+    EXPECT_NE(expected, Bench(file).uncached(tokens)) << "f16 gives other logits";
+  }
+}
+
+TEST(Forward, AQ8CacheOfHeadsThatAreNoWholeBlocksIsRefused) {
+  ModelConfig config;
+  config.head_dim = 80;
+  EXPECT_EQ(message_of([&] { (void)make_kv_layout(config, CacheType::kQ8_0); }, ErrorKind::kUnsupported),
+            "kv cache: q8_0 keeps channels in blocks of 32, but the heads have 80; use f16");
+}
+
+TEST(Forward, PagesSharedOutToManyThreadsGiveTheBitsOfOne) {
+  const std::vector<TokenId> tokens = tiny_tokens(900);
+  const auto prefix = std::span(tokens).first(880);
+  for (const CacheType type : kCacheTypes) {
+    for (const TinyModel& file : {TinyModel("qwen3"), gemma_with_window()}) {
+      Bench one(file, 1, 0, type);
+      const Rows expected = one.cached(tokens, 512);
+      for (const int threads : {2, 3, 8}) {
+        Bench many(file, threads, 0, type);
+        Forward forward(many.model, many.compute());
+        KvSequence sequence(many.cache);
+        (void)forward.prefill(sequence, 0, prefix);
+        for (std::size_t i = 880; i < 890; ++i) {
+          const auto logits = forward.decode(sequence, i, tokens[i]);
+          ASSERT_TRUE(std::ranges::equal(logits, expected[i])) << threads << " threads, position " << i;
+        }
+        const auto logits = forward.prefill(sequence, 890, std::span(tokens).subspan(890));
+        EXPECT_TRUE(std::ranges::equal(logits, expected.back())) << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(Forward, SequencesSideBySideGiveTheBitsOfEachAlone) {
+  constexpr std::array<std::size_t, 4> kPaces = {1, 7, 30, 2};
+  for (const CacheType type : kCacheTypes) {
+    for (const TinyModel& file : every_family()) {
+      Bench bench(file, 3, 0, type);
+      std::array<Rows, kPaces.size()> expected;
+      std::array<std::vector<TokenId>, kPaces.size()> tokens;
+      std::vector<KvSequence> sequences;
+      for (std::size_t i = 0; i < kPaces.size(); ++i) {
+        tokens[i] = tiny_tokens(70 + 5 * i);
+        std::ranges::rotate(tokens[i], tokens[i].begin() + static_cast<std::ptrdiff_t>(i));
+        expected[i] = bench.cached(tokens[i], 512);
+        sequences.emplace_back(bench.cache);
+      }
+      Forward forward(bench.model, bench.compute(), {.chunk = 64});
+      std::size_t checked = 0;
+      for (bool busy = true; busy;) {
+        std::vector<SequenceTokens> requests;
+        std::vector<std::size_t> who;
+        for (std::size_t i = 0; i < kPaces.size(); ++i) {
+          const std::size_t done = sequences[i].length();
+          const auto next = std::span(tokens[i]).subspan(done, std::min(kPaces[i], tokens[i].size() - done));
+          if (next.empty()) continue;
+          // Every combination of what is wanted comes up.
+          const auto wanted = static_cast<Wanted>((done / kPaces[i] + i) % 3);
+          requests.push_back({&sequences[i], next, wanted});
+          who.push_back(i);
+        }
+        busy = !requests.empty();
+        std::vector<std::size_t> before;
+        for (const std::size_t i : who) before.push_back(sequences[i].length());
+        forward.step(requests, [&](std::size_t request, std::size_t row, std::span<const float> logits) {
+          ++checked;
+          EXPECT_TRUE(std::ranges::equal(logits, expected[who[request]][before[request] + row])) << file.name << ' ' << who[request];
+        });
+      }
+      EXPECT_GT(checked, 100u);
+      for (std::size_t i = 0; i < kPaces.size(); ++i) EXPECT_EQ(sequences[i].length(), tokens[i].size());
+    }
+  }
+}
+
+TEST(Forward, AStepThatCannotBeTakenAppendsNothing) {
+  Bench bench{TinyModel("qwen3")};
+  Forward forward(bench.model, bench.compute(), {.chunk = 64});
+  KvSequence first(bench.cache);
+  KvSequence second(bench.cache);
+  const std::vector<TokenId> tokens = tiny_tokens(40);
+  const std::vector<TokenId> wrong = {3, TinyModel::kVocab};
+  const StepSink ignore = [](std::size_t, std::size_t, std::span<const float>) {};
+  const auto refusal = [&](std::span<const SequenceTokens> requests) {
+    return message_of([&] { forward.step(requests, ignore); }, ErrorKind::kBadRequest);
+  };
+  const std::vector<SequenceTokens> twice = {{&first, tokens}, {&first, std::span(tokens).first(1)}};
+  EXPECT_EQ(refusal(twice), "forward: a sequence is in the step twice");
+  const std::vector<SequenceTokens> many = {{&first, tokens}, {&second, tokens}};
+  EXPECT_EQ(refusal(many), "forward: the step has 80 tokens, the chunk holds 64");
+  const std::vector<SequenceTokens> unknown = {{&first, tokens}, {&second, wrong}};
+  EXPECT_NE(refusal(unknown).find("100"), std::string::npos);
+  EXPECT_EQ(first.length() + second.length(), 0u);
+  EXPECT_EQ(bench.cache.used_bytes(), 0u);
 }
 
 TEST(Forward, AWindowOnAnyModelIsTheSameCachedAndUncached) {

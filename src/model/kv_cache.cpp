@@ -14,14 +14,14 @@ KvCache::KvCache(KvLayout layout, const Options& options) : layout_(std::move(la
 
 std::size_t KvCache::pages_in_use(std::size_t group) const noexcept { return pools_[group].pages.size() - pools_[group].free.size(); }
 
-F16* KvCache::keys(std::size_t layer, PageId page, std::size_t kv_head) noexcept {
+std::byte* KvCache::keys(std::size_t layer, PageId page, std::size_t kv_head) noexcept {
   const KvLayout::Place place = layout_.layers[layer];
   const std::size_t head = place.slot * layout_.n_kv_heads + kv_head;
-  return pools_[place.group].pages[page].data.data() + head * 2 * page_head_elements(layout_.head_dim);
+  return pools_[place.group].pages[page].data.data() + head * 2 * layout_.head_bytes();
 }
 
-F16* KvCache::values(std::size_t layer, PageId page, std::size_t kv_head) noexcept {
-  return keys(layer, page, kv_head) + page_head_elements(layout_.head_dim);
+std::byte* KvCache::values(std::size_t layer, PageId page, std::size_t kv_head) noexcept {
+  return keys(layer, page, kv_head) + layout_.head_bytes();
 }
 
 PageId KvCache::allocate(std::size_t group) {
@@ -33,11 +33,11 @@ PageId KvCache::allocate(std::size_t group) {
   }
   const PageId id = pool.free.back();
   Page& page = pool.pages[id];
-  if (page.data.size() == 0) {
+  if (page.data.empty()) {
     const std::uint64_t bytes = layout_.page_bytes(group);
     while (held_bytes_ + bytes > options_.budget_bytes && drop_free_page()) {
     }
-    page.data = AlignedArray<F16>(layout_.page_elements(group), "kv cache");
+    page.data = AlignedBuffer(bytes, "kv cache");
     held_bytes_ += bytes;
   }
   pool.free.pop_back();
@@ -64,8 +64,8 @@ bool KvCache::drop_free_page() noexcept {
   for (std::size_t group = 0; group < pools_.size(); ++group) {
     for (const PageId id : pools_[group].free) {
       Page& page = pools_[group].pages[id];
-      if (page.data.size() == 0) continue;
-      page.data = AlignedArray<F16>();
+      if (page.data.empty()) continue;
+      page.data = AlignedBuffer();
       held_bytes_ -= layout_.page_bytes(group);
       return true;
     }

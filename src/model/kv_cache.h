@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/aligned.h"
-#include "base/float16.h"
 #include "kernels/attention.h"
 
 namespace quench {
@@ -19,30 +18,32 @@ struct KvGroup {
   std::size_t n_layers = 0;
 };
 
-/// How a model's layers lie in pages. A page of a group holds, for 64 positions: [layer of the group][kv head][keys, then values], where
-/// keys are [64/16][head_dim][16] and values [64][head_dim], f16.
+/// How a model's layers lie in pages. A page of a group holds, for 64 positions: [layer of the group][kv head][keys, then values], each as
+/// page_head_bytes (kernels/attention.h) lays it out.
 struct KvLayout {
   struct Place {
     std::size_t group;
     std::size_t slot;  ///< which layer of the group
   };
+  CacheType type = CacheType::kF16;
   std::size_t n_kv_heads = 0;
   std::size_t head_dim = 0;
   std::vector<KvGroup> groups;
   std::vector<Place> layers;  ///< by layer of the model
 
-  [[nodiscard]] std::size_t page_elements(std::size_t group) const noexcept {
-    return groups[group].n_layers * n_kv_heads * 2 * page_head_elements(head_dim);
+  /// Of one head's keys or values in a page.
+  [[nodiscard]] std::size_t head_bytes() const noexcept { return page_head_bytes(type, head_dim); }
+  [[nodiscard]] std::uint64_t page_bytes(std::size_t group) const noexcept {
+    return static_cast<std::uint64_t>(groups[group].n_layers) * n_kv_heads * 2 * head_bytes();
   }
-  [[nodiscard]] std::uint64_t page_bytes(std::size_t group) const noexcept { return page_elements(group) * sizeof(F16); }
   /// Of all groups together, as long as no window has passed a position.
   [[nodiscard]] std::uint64_t bytes_per_position() const noexcept;
   /// What one sequence of `positions` holds at most, when it is filled in steps of `chunk` positions.
   [[nodiscard]] std::uint64_t bytes_for(std::size_t positions, std::size_t chunk) const noexcept;
 };
 
-/// Groups the layers by their window.
-[[nodiscard]] KvLayout make_kv_layout(const ModelConfig& config);
+/// Groups the layers by their window. Throws Error(kUnsupported) for a q8_0 cache of a head_dim that is no multiple of 32.
+[[nodiscard]] KvLayout make_kv_layout(const ModelConfig& config, CacheType type);
 
 using PageId = std::uint32_t;
 inline constexpr PageId kNoPage = std::numeric_limits<PageId>::max();
@@ -67,13 +68,13 @@ class KvCache {
   [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_bytes_; }
   [[nodiscard]] std::size_t pages_in_use(std::size_t group) const noexcept;
 
-  [[nodiscard]] F16* keys(std::size_t layer, PageId page, std::size_t kv_head) noexcept;
-  [[nodiscard]] F16* values(std::size_t layer, PageId page, std::size_t kv_head) noexcept;
+  [[nodiscard]] std::byte* keys(std::size_t layer, PageId page, std::size_t kv_head) noexcept;
+  [[nodiscard]] std::byte* values(std::size_t layer, PageId page, std::size_t kv_head) noexcept;
 
  private:
   friend class KvSequence;
   struct Page {
-    AlignedArray<F16> data;
+    AlignedBuffer data;
     std::uint32_t references = 0;
   };
   struct Pool {

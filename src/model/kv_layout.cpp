@@ -1,13 +1,20 @@
 #include <algorithm>
+#include <string>
 
 #include "base/checked.h"
+#include "base/error.h"
 #include "model/config.h"
 #include "model/kv_cache.h"
 
 namespace quench {
 
-KvLayout make_kv_layout(const ModelConfig& config) {
+KvLayout make_kv_layout(const ModelConfig& config, CacheType type) {
+  if (type == CacheType::kQ8_0 && config.head_dim % kCacheBlockChannels != 0) {
+    throw_unsupported("kv cache: q8_0 keeps channels in blocks of " + std::to_string(kCacheBlockChannels) + ", but the heads have " +
+                      std::to_string(config.head_dim) + "; use f16");
+  }
   KvLayout layout;
+  layout.type = type;
   layout.n_kv_heads = config.n_kv_heads;
   layout.head_dim = config.head_dim;
   for (const LayerConfig& layer : config.layers) {

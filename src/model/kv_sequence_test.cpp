@@ -150,7 +150,7 @@ TEST(KvSequence, AForkSharesPagesAndCopiesThePartialOneOnAppend) {
   KvCache cache(layout_with_window(0), {.budget_bytes = 1 << 20, .context = 1000});
   KvSequence original(cache);
   original.prepare(70);
-  std::fill_n(cache.keys(0, original.page(0, 1), 0), 2 * 64 * kHeadDim, F16{7});
+  std::fill_n(cache.keys(0, original.page(0, 1), 0), 2 * cache.layout().head_bytes(), std::byte{7});
   original.advance(70);
   KvSequence fork = original.fork();
   EXPECT_EQ(cache.pages_in_use(0), 2u);
@@ -158,9 +158,9 @@ TEST(KvSequence, AForkSharesPagesAndCopiesThePartialOneOnAppend) {
   fork.prepare(1);
   EXPECT_EQ(fork.page(0, 0), original.page(0, 0));
   EXPECT_NE(fork.page(0, 1), original.page(0, 1));
-  EXPECT_EQ(cache.keys(0, fork.page(0, 1), 0)[5], F16{7});
-  cache.keys(0, fork.page(0, 1), 0)[5] = F16{9};
-  EXPECT_EQ(cache.keys(0, original.page(0, 1), 0)[5], F16{7});
+  EXPECT_EQ(cache.keys(0, fork.page(0, 1), 0)[5], std::byte{7});
+  cache.keys(0, fork.page(0, 1), 0)[5] = std::byte{9};
+  EXPECT_EQ(cache.keys(0, original.page(0, 1), 0)[5], std::byte{7});
   fork.advance(1);
   // Now each has its own partial page: nothing is copied again.
   original.prepare(1);

@@ -20,8 +20,7 @@ void check_frequency_divisors(const ModelConfig& config) {
 
 }  // namespace
 
-Model::Model(ModelConfig config, Weights weights)
-    : config_(std::move(config)), weights_(std::move(weights)), kv_layout_(make_kv_layout(config_)) {}
+Model::Model(ModelConfig config, Weights weights) : config_(std::move(config)), weights_(std::move(weights)) {}
 
 Model Model::load(const gguf::Reader& reader, const LoadOptions& options, ThreadPool& pool) {
   const ScopedFloatControl float_control;

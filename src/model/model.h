@@ -26,7 +26,8 @@ class Model {
 
   [[nodiscard]] const ModelConfig& config() const noexcept { return config_; }
   [[nodiscard]] const Weights& weights() const noexcept { return weights_; }
-  [[nodiscard]] const KvLayout& kv_layout() const noexcept { return kv_layout_; }
+  /// Throws Error(kUnsupported) when the heads do not fit the type.
+  [[nodiscard]] KvLayout kv_layout(CacheType type = CacheType::kF16) const { return make_kv_layout(config_, type); }
   /// Of the packed weights.
   [[nodiscard]] std::uint64_t weight_bytes() const noexcept { return weights_.size_bytes(); }
 
@@ -35,7 +36,6 @@ class Model {
 
   ModelConfig config_;
   Weights weights_;
-  KvLayout kv_layout_;
 };
 
 }  // namespace quench

@@ -47,11 +47,11 @@ RopeTable::RopeTable(const RopeConfig& rope, std::size_t max_rows)
       cos_({max_rows, rope.n_rot / 2}, "rope table"),
       sin_({max_rows, rope.n_rot / 2}, "rope table") {}
 
-void RopeTable::fill(std::size_t pos0, std::size_t n) {
-  for (std::size_t row = 0; row < n; ++row) {
-    const double position = static_cast<double>(pos0 + row);
-    const auto cos_row = cos_.view().row(row).elements();
-    const auto sin_row = sin_.view().row(row).elements();
+void RopeTable::fill(std::size_t first_row, std::size_t pos0, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double position = static_cast<double>(pos0 + i);
+    const auto cos_row = cos_.view().row(first_row + i).elements();
+    const auto sin_row = sin_.view().row(first_row + i).elements();
     for (std::size_t pair = 0; pair < frequencies_.radians.size(); ++pair) {
       const double angle = position * frequencies_.radians[pair];
       cos_row[pair] = static_cast<float>(std::cos(angle) * frequencies_.magnitude);

@@ -24,8 +24,8 @@ class RopeTable {
  public:
   RopeTable(const RopeConfig& rope, std::size_t max_rows);
 
-  /// Row i is for position pos0 + i.
-  void fill(std::size_t pos0, std::size_t n);
+  /// Row first_row + i is for position pos0 + i, i < n.
+  void fill(std::size_t first_row, std::size_t pos0, std::size_t n);
 
   [[nodiscard]] std::size_t n_rot() const noexcept { return 2 * frequencies_.radians.size(); }
   [[nodiscard]] RopeStyle style() const noexcept { return style_; }

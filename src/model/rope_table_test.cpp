@@ -15,7 +15,7 @@ RopeConfig plain_rope() { return {.style = RopeStyle::kHalf, .n_rot = 8, .base =
 
 TEST(RopeTable, IsTheIdentityAtPositionZero) {
   RopeTable table(plain_rope(), 1);
-  table.fill(0, 1);
+  table.fill(0, 0, 1);
   std::vector<float> head = {1.5f, -2.0f, 3.0f, 0.25f, -7.0f, 11.0f, 0.5f, 1.0f};
   const std::vector<float> before = head;
   kernels_for(Isa::kScalar).rope(head.data(), table.cos_row(0), table.sin_row(0), 8, RopeStyle::kHalf);
@@ -24,7 +24,7 @@ TEST(RopeTable, IsTheIdentityAtPositionZero) {
 
 TEST(RopeTable, TurnsTheFirstPairByOneRadianAtPositionOne) {
   RopeTable table(plain_rope(), 2);
-  table.fill(0, 2);
+  table.fill(0, 0, 2);
   std::vector<float> half(8, 0.0f);
   half[0] = 1.0f;
   kernels_for(Isa::kScalar).rope(half.data(), table.cos_row(1), table.sin_row(1), 8, RopeStyle::kHalf);
@@ -41,8 +41,8 @@ TEST(RopeTable, TurnsTheFirstPairByOneRadianAtPositionOne) {
 TEST(RopeTable, RowsDependOnThePositionOnly) {
   RopeTable together(plain_rope(), 40);
   RopeTable alone(plain_rope(), 1);
-  together.fill(100, 40);
-  alone.fill(137, 1);
+  together.fill(0, 100, 40);
+  alone.fill(0, 137, 1);
   for (std::size_t pair = 0; pair < 4; ++pair) {
     EXPECT_EQ(together.cos_row(37)[pair], alone.cos_row(0)[pair]);
     EXPECT_EQ(together.sin_row(37)[pair], alone.sin_row(0)[pair]);
@@ -56,9 +56,9 @@ TEST(RopeTable, ScoresDependOnTheDifferenceOfPositionsOnly) {
   const auto score = [&](std::size_t query_position, std::size_t key_position) {
     std::vector<float> q = query;
     std::vector<float> k = key;
-    table.fill(query_position, 1);
+    table.fill(0, query_position, 1);
     kernels_for(Isa::kScalar).rope(q.data(), table.cos_row(0), table.sin_row(0), 8, RopeStyle::kHalf);
-    table.fill(key_position, 1);
+    table.fill(0, key_position, 1);
     kernels_for(Isa::kScalar).rope(k.data(), table.cos_row(0), table.sin_row(0), 8, RopeStyle::kHalf);
     double sum = 0.0;
     for (std::size_t i = 0; i < 8; ++i) sum += static_cast<double>(q[i]) * static_cast<double>(k[i]);

@@ -21,12 +21,17 @@ using Rows = std::vector<std::vector<float>>;
 
 class Uncached {
  public:
-  Uncached(const Model& model, const Compute& compute, std::size_t n_rows)
-      : config_(model.config()), weights_(model.weights()), compute_(compute), n_rows_(n_rows) {
+  Uncached(const Model& model, const Compute& compute, std::size_t n_rows, CacheType type)
+      : config_(model.config()),
+        weights_(model.weights()),
+        compute_(compute),
+        n_rows_(n_rows),
+        cache_(compute.kernels.cache(type)),
+        head_bytes_(page_head_bytes(type, config_.head_dim)) {
     const std::size_t pages = ceil_div(n_rows, kPagePositions);
-    keys_ = AlignedArray<F16>(pages * config_.n_kv_heads * page_head_elements(config_.head_dim), "uncached keys");
-    values_ = AlignedArray<F16>(keys_.size(), "uncached values");
-    for (const RopeConfig& rope : config_.ropes) ropes_.emplace_back(rope, n_rows).fill(0, n_rows);
+    keys_ = AlignedBuffer(pages * config_.n_kv_heads * head_bytes_, "uncached keys");
+    values_ = AlignedBuffer(keys_.size_bytes(), "uncached values");
+    for (const RopeConfig& rope : config_.ropes) ropes_.emplace_back(rope, n_rows).fill(0, 0, n_rows);
   }
 
   [[nodiscard]] Rows embed(std::span<const TokenId> tokens) const {
@@ -90,15 +95,15 @@ class Uncached {
   }
 
   [[nodiscard]] std::size_t place_of(std::size_t page, std::size_t kv_head) const noexcept {
-    return (page * config_.n_kv_heads + kv_head) * page_head_elements(config_.head_dim);
+    return (page * config_.n_kv_heads + kv_head) * head_bytes_;
   }
 
   void store(std::size_t row, const std::vector<float>& key, const std::vector<float>& value) {
     for (std::size_t head = 0; head < config_.n_kv_heads; ++head) {
       const std::size_t place = place_of(row / kPagePositions, head);
       const std::size_t offset = head * config_.head_dim;
-      compute_.kernels.store_key_f16(keys_.data() + place, row % kPagePositions, key.data() + offset, config_.head_dim);
-      compute_.kernels.store_value_f16(values_.data() + place, row % kPagePositions, value.data() + offset, config_.head_dim);
+      cache_.store_key(keys_.data() + place, row % kPagePositions, key.data() + offset, config_.head_dim);
+      cache_.store_value(values_.data() + place, row % kPagePositions, value.data() + offset, config_.head_dim);
     }
   }
 
@@ -107,6 +112,13 @@ class Uncached {
     const std::size_t window = config_.layers[index].window;
     const std::size_t oldest = window == 0 || row + 1 <= window ? 0 : row + 1 - window;
     compute_.kernels.scale(query.data(), config_.query_scale, query.size());
+    // What a q8_0 cache multiplies with.
+    std::vector<std::int8_t> quants(query.size());
+    std::vector<float> scales(query.size() / kCacheBlockChannels + 1);
+    std::vector<std::int16_t> sums(query.size() / 16 + 1);
+    if (config_.head_dim % kCacheBlockChannels == 0) {
+      compute_.kernels.quantize_block32(query.data(), query.size(), quants.data(), scales.data(), sums.data());
+    }
     for (std::size_t head = 0; head < config_.n_heads; ++head) {
       const std::size_t offset = head * config_.head_dim;
       AttentionState state{.max = -std::numeric_limits<float>::infinity(), .sum = 0.0f};
@@ -115,18 +127,21 @@ class Uncached {
         const int first = static_cast<int>(std::max(oldest, start) - start);
         const int last = static_cast<int>(std::min(row + 1 - start, kPagePositions));
         const std::size_t place = place_of(page, head / config_.heads_per_kv_head());
-        compute_.kernels.attend_page_f16({.queries = query.data() + offset,
-                                          .query_stride = config_.head_dim,
-                                          .n_queries = 1,
-                                          .head_dim = config_.head_dim,
-                                          .keys = keys_.data() + place,
-                                          .values = values_.data() + place,
-                                          .first = &first,
-                                          .last = &last,
-                                          .soft_cap = config_.attention_soft_cap,
-                                          .states = &state,
-                                          .out = out.data() + offset,
-                                          .out_stride = config_.head_dim});
+        cache_.attend_page({.queries = query.data() + offset,
+                            .query_stride = config_.head_dim,
+                            .n_queries = 1,
+                            .head_dim = config_.head_dim,
+                            .keys = keys_.data() + place,
+                            .values = values_.data() + place,
+                            .first = &first,
+                            .last = &last,
+                            .soft_cap = config_.attention_soft_cap,
+                            .states = &state,
+                            .out = out.data() + offset,
+                            .out_stride = config_.head_dim,
+                            .query_quants = quants.data() + offset,
+                            .query_scales = scales.data() + offset / kCacheBlockChannels,
+                            .query_sums = sums.data() + offset / 16});
       }
       compute_.kernels.finish_attention(out.data() + offset, state.sum, config_.head_dim);
     }
@@ -188,17 +203,19 @@ class Uncached {
   const Weights& weights_;
   const Compute& compute_;
   std::size_t n_rows_;
-  AlignedArray<F16> keys_;  ///< of the present layer
-  AlignedArray<F16> values_;
+  const CacheKernels& cache_;
+  std::size_t head_bytes_;
+  AlignedBuffer keys_;  ///< of the present layer
+  AlignedBuffer values_;
   std::vector<RopeTable> ropes_;
 };
 
 }  // namespace
 
-void forward_uncached(const Model& model, const Compute& compute, std::span<const TokenId> tokens, const LogitSink& sink) {
+void forward_uncached(const Model& model, const Compute& compute, std::span<const TokenId> tokens, const LogitSink& sink, CacheType type) {
   const ScopedFloatControl float_control;
   check_tokens(model.config(), tokens);
-  Uncached pass(model, compute, tokens.size());
+  Uncached pass(model, compute, tokens.size(), type);
   Rows x = pass.embed(tokens);
   for (std::size_t layer = 0; layer < model.config().n_layers; ++layer) pass.layer(layer, x);
   for (std::size_t row = 0; row < tokens.size(); ++row) {

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "kernel_check.h"
+#include "kernels/cache_page_for_test.h"
 
 namespace quench::kernel_check {
 namespace {
@@ -59,13 +60,13 @@ bool check_rope(const KernelTable& kernels, const KernelTable& scalar) {
 
 /// Pages written and read through one table. Unwritten slots hold NaN.
 struct Run {
-  std::vector<F16> keys;
-  std::vector<F16> values;
+  CachePage page;
   std::vector<AttentionState> states;
   std::vector<float> out;
 };
 
 struct Shape {
+  CacheType type;
   std::size_t head_dim;
   std::size_t queries;
   std::size_t length;
@@ -80,11 +81,10 @@ void attend(const KernelTable& table, const Shape& shape, std::uint64_t seed, Ru
     for (float& value : row) value = static_cast<float>(random.uniform() * 2.0 - 1.0);
     return row;
   };
-  run.keys.assign(page_head_elements(shape.head_dim), F16{0x7E01});
-  run.values = run.keys;
+  run.page = CachePage(shape.type, shape.head_dim);
   for (std::size_t slot = 0; slot < shape.length; ++slot) {
-    table.store_key_f16(run.keys.data(), slot, small_row(shape.head_dim).data(), shape.head_dim);
-    table.store_value_f16(run.values.data(), slot, random_row(random, shape.head_dim).data(), shape.head_dim);
+    const std::vector<float> key = small_row(shape.head_dim);
+    run.page.store(table, slot, key, random_row(random, shape.head_dim));
   }
   const std::vector<float> queries = small_row(shape.queries * shape.head_dim);
   std::vector<int> first(shape.queries, 0);
@@ -93,20 +93,36 @@ void attend(const KernelTable& table, const Shape& shape, std::uint64_t seed, Ru
     first[i] = static_cast<int>(random.below(shape.length + 1));
     last[i] = static_cast<int>(random.below(shape.length + 1));
   }
-  table.attend_page_f16({queries.data(), shape.head_dim, shape.queries, shape.head_dim, run.keys.data(), run.values.data(), first.data(),
-                         last.data(), shape.cap, run.states.data(), run.out.data(), shape.head_dim});
+  const QuantizedQueries quantized(table, queries);
+  table.cache(shape.type)
+      .attend_page({.queries = queries.data(),
+                    .query_stride = shape.head_dim,
+                    .n_queries = shape.queries,
+                    .head_dim = shape.head_dim,
+                    .keys = CachePage::bytes_of(run.page.keys),
+                    .values = CachePage::bytes_of(run.page.values),
+                    .first = first.data(),
+                    .last = last.data(),
+                    .soft_cap = shape.cap,
+                    .states = run.states.data(),
+                    .out = run.out.data(),
+                    .out_stride = shape.head_dim,
+                    .query_quants = quantized.quants.data(),
+                    .query_scales = quantized.scales.data(),
+                    .query_sums = quantized.sums.data()});
 }
 
 bool check_shape(const KernelTable& kernels, const KernelTable& scalar, const Shape& shape) {
-  Run want;
+  Run want{.page = CachePage(shape.type, shape.head_dim), .states = {}, .out = {}};
   want.states.assign(shape.queries, {kNoScore, 0.0f});
   want.out.assign(shape.queries * shape.head_dim, 0.0f);
   Run got = want;
   for (std::uint64_t page = 0; page < 3; ++page) {
     attend(scalar, shape, 31 + page, want);
     attend(kernels, shape, 31 + page, got);
-    const std::string what = "attention, head_dim " + std::to_string(shape.head_dim) + ", queries " + std::to_string(shape.queries);
-    if (got.keys != want.keys || got.values != want.values) {
+    const std::string what = "attention, cache " + std::string(cache_type_name(shape.type)) + ", head_dim " +
+                             std::to_string(shape.head_dim) + ", queries " + std::to_string(shape.queries);
+    if (got.page.keys != want.page.keys || got.page.values != want.page.values) {
       std::printf("  %s: stored pages differ\n", what.c_str());
       return false;
     }
@@ -121,11 +137,14 @@ bool check_shape(const KernelTable& kernels, const KernelTable& scalar, const Sh
 }
 
 bool check_attention(const KernelTable& kernels, const KernelTable& scalar) {
-  for (const std::size_t head_dim : {8u, 24u, 64u, 80u, 128u}) {
-    for (const std::size_t queries : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 20u}) {
-      const std::size_t length = 1 + (head_dim * 7 + queries * 13) % kPagePositions;
-      const bool ragged = queries % 2 == 0;
-      if (!check_shape(kernels, scalar, {head_dim, queries, length, ragged, queries % 3 == 0 ? 2.0f : 0.0f})) return false;
+  for (const CacheType type : kCacheTypes) {
+    for (const std::size_t head_dim : {8u, 24u, 64u, 80u, 128u}) {
+      if (type == CacheType::kQ8_0 && head_dim % kCacheBlockChannels != 0) continue;
+      for (const std::size_t queries : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 20u}) {
+        const std::size_t length = 1 + (head_dim * 7 + queries * 13) % kPagePositions;
+        const bool ragged = queries % 2 == 0;
+        if (!check_shape(kernels, scalar, {type, head_dim, queries, length, ragged, queries % 3 == 0 ? 2.0f : 0.0f})) return false;
+      }
     }
   }
   return true;

@@ -30,6 +30,7 @@ struct Lanes {
   static I loadu_i(const std::int32_t* p) noexcept { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
   /// kN bytes widened.
   static I load_u8(const std::byte* p) noexcept { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))); }
+  static I load_i8(const std::byte* p) noexcept { return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))); }
   static void storeu_i(std::int32_t* p, I v) noexcept { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
 
   static F zero() noexcept { return _mm256_setzero_ps(); }

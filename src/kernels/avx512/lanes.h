@@ -96,6 +96,7 @@ struct Lanes {
   static F to_float(I a) noexcept { return _mm512_cvtepi32_ps(a); }
   static F load_f16(const F16* p) noexcept { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
   static I load_u8(const std::byte* p) noexcept { return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+  static I load_i8(const std::byte* p) noexcept { return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
   static void store_i8(std::int8_t* p, I v) noexcept { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v)); }
   static void store_u16(std::uint16_t* p, I v) noexcept { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(v)); }
   static std::int32_t sum_lanes(I v) noexcept { return _mm512_reduce_add_epi32(v); }
@@ -143,6 +144,11 @@ struct Lanes {
   static I load_u8(const std::byte* p) noexcept {
     alignas(64) std::int32_t lanes[kN];
     for (std::size_t i = 0; i < kN; ++i) lanes[i] = static_cast<std::uint8_t>(p[i]);
+    return loadu_i(lanes);
+  }
+  static I load_i8(const std::byte* p) noexcept {
+    alignas(64) std::int32_t lanes[kN];
+    for (std::size_t i = 0; i < kN; ++i) lanes[i] = static_cast<std::int8_t>(p[i]);
     return loadu_i(lanes);
   }
   static void store_i8(std::int8_t* p, I v) noexcept {

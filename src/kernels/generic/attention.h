@@ -4,24 +4,19 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "kernels/generic/cache_pages.h"
 #include "kernels/generic/exp.h"
+#include "kernels/generic/query_sums.h"
+#include "kernels/generic/repeat.h"
 #include "kernels/generic/row_sum.h"
 #include "kernels/table.h"
 
 namespace quench::generic {
 
-// Loops over the registers of a block are unrolled in full, so that the arrays they index stay in registers.
-#define QUENCH_UNROLLED _Pragma("GCC unroll 16")
-#ifdef __clang__
-#define QUENCH_INLINE __attribute__((always_inline)) noexcept
-#else
-#define QUENCH_INLINE noexcept __attribute__((always_inline))
-#endif
-
 /// kernels/spec/attention.cpp over lanes: lanes run across positions for the scores, across channels for the values, so each sum is
-/// one chain of fma in the order that spec gives. Queries are taken in blocks that share every load of a key and a value.
-template <typename L>
-struct Attention {
+/// one chain in the order that spec gives. Queries are taken in blocks that share every load of a key and a value.
+template <class L, class Pages>
+struct PageKernel {
   using F = typename L::F;
   using E = Exp<L>;
 
@@ -41,33 +36,6 @@ struct Attention {
     return registers < kStripRegisters ? kStripRegisters : registers;
   }
 
-  static void store_key(F16* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept {
-    F16* strip = page_keys + slot / kStripPositions * head_dim * kStripPositions + slot % kStripPositions;
-    for (std::size_t d = 0; d < head_dim; d += L::kN) {
-      std::uint16_t halves[L::kN];
-      const std::size_t count = to_halves(key, d, head_dim, halves);
-      for (std::size_t i = 0; i < count; ++i) strip[(d + i) * kStripPositions].bits = halves[i];
-    }
-  }
-
-  static void store_value(F16* page_values, std::size_t slot, const float* value, std::size_t head_dim) noexcept {
-    F16* row = page_values + slot * head_dim;
-    for (std::size_t d = 0; d < head_dim; d += L::kN) {
-      std::uint16_t halves[L::kN];
-      const std::size_t count = to_halves(value, d, head_dim, halves);
-      for (std::size_t i = 0; i < count; ++i) row[d + i].bits = halves[i];
-    }
-  }
-
-  static void finish(float* out, float sum, std::size_t head_dim) noexcept {
-    std::size_t d = 0;
-    for (; d + L::kN <= head_dim; d += L::kN) L::storeu(out + d, L::div(L::loadu(out + d), L::set1(sum)));
-    if (d < head_dim) {
-      const F rest = L::div(L::load_partial(out + d, head_dim - d), L::set1(sum));
-      L::store_partial(out + d, rest, head_dim - d);
-    }
-  }
-
   static void attend_page(const AttendPage& page) noexcept {
     std::size_t remaining = 0;
     for (std::size_t i = 0; i < page.n_queries; ++i) remaining += page.first[i] < page.last[i] ? 1 : 0;
@@ -85,21 +53,7 @@ struct Attention {
     }
   }
 
-  static void fill(KernelTable& table) noexcept {
-    table.store_key_f16 = store_key;
-    table.store_value_f16 = store_value;
-    table.attend_page_f16 = attend_page;
-    table.finish_attention = finish;
-  }
-
  private:
-  static std::size_t to_halves(const float* row, std::size_t d, std::size_t head_dim, std::uint16_t* halves) noexcept {
-    const std::size_t count = head_dim - d < L::kN ? head_dim - d : L::kN;
-    const F v = count == L::kN ? L::loadu(row + d) : L::load_partial(row + d, count);
-    L::store_f16_saturate(reinterpret_cast<F16*>(halves), v);
-    return count;
-  }
-
   static void attend_block(const AttendPage& page, const std::size_t* queries, std::size_t count) noexcept {
     switch (count) {
       case 1: return Block<1>(page, queries).attend();
@@ -113,44 +67,8 @@ struct Attention {
 
   template <std::size_t kQueries>
   struct Block {
-    template <std::size_t kRegisters>
-    struct Sums {
-      F of[kQueries][kRegisters];
-
-      [[gnu::always_inline]] Sums() noexcept {
-        QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
-          QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) of[r][c] = L::zero();
-        }
-      }
-      /// One query.
-      template <typename Load>
-      [[gnu::always_inline]] void add(std::size_t r, float factor, const Load& load) noexcept {
-        const F lanes = L::set1(factor);
-        QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) of[r][c] = L::fma(lanes, load(c), of[r][c]);
-      }
-      /// All queries. Whichever operands are fewer, broadcasts or shared registers, are held while the others pass by one at a time.
-      template <typename Factor, typename Load>
-      [[gnu::always_inline]] void add_all(const Factor& factor, const Load& load) noexcept {
-        if constexpr (kQueries < kRegisters) {
-          F lanes[kQueries];
-          QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) lanes[r] = L::set1(factor(r));
-          QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) {
-            const F shared = load(c);
-            QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) of[r][c] = L::fma(lanes[r], shared, of[r][c]);
-          }
-        } else {
-          F shared[kRegisters];
-          QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) shared[c] = load(c);
-          QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
-            const F lanes = L::set1(factor(r));
-            QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) of[r][c] = L::fma(lanes, shared[c], of[r][c]);
-          }
-        }
-      }
-    };
-
     const AttendPage& page;
-    const float* query[kQueries];
+    std::size_t queries[kQueries];
     float* out[kQueries];
     AttentionState* state[kQueries];
     std::size_t first[kQueries] = {};
@@ -160,14 +78,13 @@ struct Attention {
     std::size_t shared_last = kPagePositions;
     bool first_page[kQueries];
     // Scores, then softmax weights.
-    alignas(64) float weights[kQueries][kPagePositions];
+    alignas(64) PageWeights<kQueries> weights;
     // exp(max - M) of each query, then exp(m - M).
     alignas(64) float factors[16];
 
-    Block(const AttendPage& the_page, const std::size_t* queries) noexcept : page(the_page) {
+    Block(const AttendPage& the_page, const std::size_t* chosen) noexcept : page(the_page) {
       for (std::size_t r = 0; r < kQueries; ++r) {
-        const std::size_t q = queries[r];
-        query[r] = page.queries + q * page.query_stride;
+        const std::size_t q = queries[r] = chosen[r];
         out[r] = page.out + q * page.out_stride;
         state[r] = page.states + q;
         first[r] = static_cast<std::size_t>(page.first[q]);
@@ -181,11 +98,12 @@ struct Attention {
     void attend() noexcept {
       score_strips();
       softmax();
+      const typename Pages::template Weights<kQueries> value_weights(page, weights);
       constexpr std::size_t kRegisters = registers_per_query(kQueries);
       std::size_t d = 0;
-      for (; d + kRegisters * L::kN <= page.head_dim; d += kRegisters * L::kN) sum_values<kRegisters>(d, L::kN);
-      for (; d + L::kN <= page.head_dim; d += L::kN) sum_values<1>(d, L::kN);
-      if (d < page.head_dim) sum_values<1>(d, page.head_dim - d);
+      for (; d + kRegisters * L::kN <= page.head_dim; d += kRegisters * L::kN) sum_values<kRegisters>(value_weights, d, L::kN);
+      for (; d + L::kN <= page.head_dim; d += L::kN) sum_values<1>(value_weights, d, L::kN);
+      if (d < page.head_dim) sum_values<1>(value_weights, d, page.head_dim - d);
     }
 
     /// Strips that no query sees are left alone; the scores of slots that a query does not see are dropped in softmax().
@@ -199,27 +117,8 @@ struct Attention {
       constexpr std::size_t kStrips = registers_per_query(kQueries) / kStripRegisters;
       std::size_t strip = begin / kStripPositions;
       const std::size_t strips_end = (end + kStripPositions - 1) / kStripPositions;
-      for (; strip + kStrips <= strips_end; strip += kStrips) score<kStrips>(strip);
-      for (; strip < strips_end; ++strip) score<1>(strip);
-    }
-
-    template <std::size_t kStrips>
-    void score(std::size_t strip) noexcept {
-      constexpr std::size_t kRegisters = kStrips * kStripRegisters;
-      const std::size_t head_dim = page.head_dim;
-      const F16* keys = page.keys + strip * head_dim * kStripPositions;
-      Sums<kRegisters> sums;
-      for (std::size_t d = 0; d < head_dim; ++d, keys += kStripPositions) {
-        sums.add_all([&](std::size_t r) QUENCH_INLINE { return query[r][d]; },
-                     [&](std::size_t c) QUENCH_INLINE {
-                       return L::load_f16(keys + c / kStripRegisters * head_dim * kStripPositions + c % kStripRegisters * L::kN);
-                     });
-      }
-      QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
-        QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) {
-          L::store(weights[r] + strip * kStripPositions + c * L::kN, sums.of[r][c]);
-        }
-      }
+      for (; strip + kStrips <= strips_end; strip += kStrips) Pages::template score<kQueries, kStrips>(page, queries, strip, weights);
+      for (; strip < strips_end; ++strip) Pages::template score<kQueries, 1>(page, queries, strip, weights);
     }
 
     void softmax() noexcept {
@@ -278,32 +177,36 @@ struct Attention {
     /// Channels [d, d + kRegisters * kN), or `width` < kN channels when kRegisters is 1. Positions ascend for each query: those before
     /// the shared ones, the shared ones, those after.
     template <std::size_t kRegisters>
-    void sum_values(std::size_t d, std::size_t width) noexcept {
-      Sums<kRegisters> sums;
+    void sum_values(const typename Pages::template Weights<kQueries>& value_weights, std::size_t d, std::size_t width) noexcept {
+      // Registers whose channels are multiplied with the same weights.
+      constexpr std::size_t kGroups = kRegisters * L::kN <= Pages::kWeightChannels ? 1 : kRegisters * L::kN / Pages::kWeightChannels;
+      constexpr std::size_t kShared = kRegisters / kGroups;
+      const float* factors_of[kQueries][kGroups];
+      QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
+        QUENCH_UNROLLED for (std::size_t g = 0; g < kGroups; ++g) factors_of[r][g] = value_weights.of(r, d + g * kShared * L::kN);
+      }
+      QuerySums<L, kQueries, kRegisters> sums;
       std::size_t p = 0;
-      const auto load = [&](std::size_t c) QUENCH_INLINE { return load_value(p, d + c * L::kN, width); };
+      const auto load = [&](std::size_t c) QUENCH_INLINE { return Pages::load_value(page, p, d + c * L::kN, width); };
+      const auto add_alone = [&](std::size_t r) QUENCH_INLINE {
+        repeat<static_cast<int>(kGroups)>(
+            [&](auto g) __attribute__((always_inline)) { sums.template add<g * kShared, kShared>(r, factors_of[r][g][p], load); });
+      };
       QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
         const std::size_t end = last[r] < shared_first ? last[r] : shared_first;
-        for (p = first[r]; p < end; ++p) sums.add(r, weights[r][p], load);
+        for (p = first[r]; p < end; ++p) add_alone(r);
       }
       for (p = shared_first; p < shared_last; ++p) {
-        sums.add_all([&](std::size_t r) QUENCH_INLINE { return weights[r][p]; }, load);
+        repeat<static_cast<int>(kGroups)>([&](auto g) __attribute__((always_inline)) {
+          sums.template add_all<g * kShared, kShared>([&](std::size_t r) QUENCH_INLINE { return factors_of[r][g][p]; }, load);
+        });
       }
       QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
-        for (p = shared_last; p < last[r]; ++p) sums.add(r, weights[r][p], load);
+        for (p = shared_last; p < last[r]; ++p) add_alone(r);
       }
       QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
         QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) fold(r, d + c * L::kN, width, sums.of[r][c]);
       }
-    }
-
-    [[gnu::always_inline]] F load_value(std::size_t p, std::size_t d, std::size_t width) const noexcept {
-      const F16* value = page.values + p * page.head_dim + d;
-      if (L::kN <= 8 || width == L::kN) return L::load_f16(value);
-      // A head whose channels end inside a register; head_dim is a multiple of 8, so only 16 lanes come here.
-      std::uint16_t halves[L::kN] = {};
-      for (std::size_t i = 0; i < width; ++i) halves[i] = value[i].bits;
-      return L::load_f16(reinterpret_cast<const F16*>(halves));
     }
 
     [[gnu::always_inline]] void fold(std::size_t r, std::size_t d, std::size_t width, F sum) noexcept {
@@ -320,6 +223,62 @@ struct Attention {
       }
     }
   };
+};
+
+/// What the table has for attention.
+template <class L>
+struct Attention {
+  using F = typename L::F;
+  using E = Exp<L>;
+
+  static void fold(AttentionState& state, float* out, const AttentionState& page, const float* page_out, std::size_t head_dim) noexcept {
+    if (state.max == kNoScore) {
+      state = page;
+      for_channels(head_dim, [&](std::size_t d, auto load, auto store) QUENCH_INLINE { store(out + d, load(page_out + d)); });
+      return;
+    }
+    const float max = state.max > page.max ? state.max : page.max;
+    alignas(64) float factors[16] = {state.max - max, page.max - max};
+    for (std::size_t i = 0; i < 16; i += L::kN) L::store(factors + i, E::exp(L::load(factors + i)));
+    const F keep = L::set1(factors[0]);
+    const F take = L::set1(factors[1]);
+    state.sum = __builtin_fmaf(page.sum, factors[1], state.sum * factors[0]);
+    state.max = max;
+    for_channels(head_dim, [&](std::size_t d, auto load, auto store)
+                               QUENCH_INLINE { store(out + d, L::fma(load(page_out + d), take, L::mul(load(out + d), keep))); });
+  }
+
+  static void finish(float* out, float sum, std::size_t head_dim) noexcept {
+    for_channels(head_dim,
+                 [&](std::size_t d, auto load, auto store) QUENCH_INLINE { store(out + d, L::div(load(out + d), L::set1(sum))); });
+  }
+
+  static void fill(KernelTable& table) noexcept {
+    table.caches[static_cast<std::size_t>(CacheType::kF16)] = kernels<F16Pages<L>>();
+    table.caches[static_cast<std::size_t>(CacheType::kQ8_0)] = kernels<Q8Pages<L>>();
+    table.fold_attention = fold;
+    table.finish_attention = finish;
+  }
+
+ private:
+  template <class Pages>
+  static CacheKernels kernels() noexcept {
+    return {Pages::store_key, Pages::store_value, PageKernel<L, Pages>::attend_page};
+  }
+
+  /// work(d, load, store) for each register of channels; the last one may be partial.
+  template <typename Work>
+  [[gnu::always_inline]] static void for_channels(std::size_t head_dim, const Work& work) noexcept {
+    std::size_t d = 0;
+    for (; d + L::kN <= head_dim; d += L::kN) {
+      work(d, [](const float* x) QUENCH_INLINE { return L::loadu(x); }, [](float* x, F v) QUENCH_INLINE { L::storeu(x, v); });
+    }
+    if (d == head_dim) return;
+    const std::size_t width = head_dim - d;
+    work(
+        d, [&](const float* x) QUENCH_INLINE { return L::load_partial(x, width); },
+        [&](float* x, F v) QUENCH_INLINE { L::store_partial(x, v, width); });
+  }
 };
 
 #undef QUENCH_UNROLLED

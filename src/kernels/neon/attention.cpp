@@ -1,10 +1,10 @@
 #include "kernels/generic/attention.h"
 
 #include "kernels/fillers.h"
-#include "kernels/neon/lanes.h"
+#include "kernels/neon/dot.h"
 
 namespace quench::neon {
 
-void fill_attention(KernelTable& table) { generic::Attention<Lanes>::fill(table); }
+void fill_attention(KernelTable& table) { generic::Attention<DotLanes>::fill(table); }
 
 }  // namespace quench::neon

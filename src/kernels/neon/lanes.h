@@ -40,6 +40,11 @@ struct Lanes {
     std::memcpy(&bytes, p, sizeof(bytes));
     return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(bytes)))));
   }
+  static I load_i8(const std::byte* p) noexcept {
+    std::uint32_t bytes;
+    std::memcpy(&bytes, p, sizeof(bytes));
+    return vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(bytes))));
+  }
   static void storeu_i(std::int32_t* p, I v) noexcept { vst1q_s32(p, v); }
 
   static F zero() noexcept { return vdupq_n_f32(0.0f); }

@@ -1,0 +1,232 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention.h"
+#include "kernels/generic/dot_groups.h"
+#include "kernels/generic/query_sums.h"
+#include "kernels/generic/repeat.h"
+
+/// The types of the cache over lanes V, as kernels/generic/attention.h uses them: how a key and a value are stored, how a block of queries
+/// is scored against strips of keys, what a value is multiplied with.
+namespace quench::generic {
+
+/// A page's softmax weights of a block of queries: [kQueries][64].
+template <std::size_t kQueries>
+using PageWeights = float[kQueries][kPagePositions];
+
+template <class V>
+struct F16Pages {
+  using F = typename V::F;
+  /// Channels that are multiplied with one weight: all of a head.
+  static constexpr std::size_t kWeightChannels = kMaxHeadDim;
+  static constexpr std::size_t kStripRegisters = kStripPositions / V::kN;
+
+  static void store_key(std::byte* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept {
+    F16* strip = reinterpret_cast<F16*>(page_keys) + slot / kStripPositions * head_dim * kStripPositions + slot % kStripPositions;
+    for (std::size_t d = 0; d < head_dim; d += V::kN) {
+      std::uint16_t halves[V::kN];
+      const std::size_t count = to_halves(key, d, head_dim, halves);
+      for (std::size_t i = 0; i < count; ++i) strip[(d + i) * kStripPositions].bits = halves[i];
+    }
+  }
+
+  static void store_value(std::byte* page_values, std::size_t slot, const float* value, std::size_t head_dim) noexcept {
+    F16* row = reinterpret_cast<F16*>(page_values) + slot * head_dim;
+    for (std::size_t d = 0; d < head_dim; d += V::kN) {
+      std::uint16_t halves[V::kN];
+      const std::size_t count = to_halves(value, d, head_dim, halves);
+      for (std::size_t i = 0; i < count; ++i) row[d + i].bits = halves[i];
+    }
+  }
+
+  /// Scores of kStrips strips from `strip` on.
+  template <std::size_t kQueries, std::size_t kStrips>
+  static void score(const AttendPage& page, const std::size_t (&queries)[kQueries], std::size_t strip,
+                    PageWeights<kQueries>& scores) noexcept {
+    constexpr std::size_t kRegisters = kStrips * kStripRegisters;
+    const std::size_t head_dim = page.head_dim;
+    const float* query[kQueries];
+    for (std::size_t r = 0; r < kQueries; ++r) query[r] = page.queries + queries[r] * page.query_stride;
+    const F16* keys = reinterpret_cast<const F16*>(page.keys) + strip * head_dim * kStripPositions;
+    QuerySums<V, kQueries, kRegisters> sums;
+    for (std::size_t d = 0; d < head_dim; ++d, keys += kStripPositions) {
+      sums.template add_all<0, kRegisters>(
+          [&](std::size_t r) QUENCH_INLINE { return query[r][d]; },
+          [&](std::size_t c)
+              QUENCH_INLINE { return V::load_f16(keys + c / kStripRegisters * head_dim * kStripPositions + c % kStripRegisters * V::kN); });
+    }
+    QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
+      QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) {
+        V::store(scores[r] + strip * kStripPositions + c * V::kN, sums.of[r][c]);
+      }
+    }
+  }
+
+  /// The weights that values are multiplied with: the softmax weights themselves.
+  template <std::size_t kQueries>
+  struct Weights {
+    const PageWeights<kQueries>& softmax;
+    Weights(const AttendPage&, const PageWeights<kQueries>& weights) noexcept : softmax(weights) {}
+    [[gnu::always_inline]] const float* of(std::size_t r, std::size_t) const noexcept { return softmax[r]; }
+  };
+
+  [[gnu::always_inline]] static F load_value(const AttendPage& page, std::size_t p, std::size_t d, std::size_t width) noexcept {
+    const F16* value = reinterpret_cast<const F16*>(page.values) + p * page.head_dim + d;
+    if (V::kN <= 8 || width == V::kN) return V::load_f16(value);
+    // A head whose channels end inside a register; head_dim is a multiple of 8, so only 16 lanes come here.
+    std::uint16_t halves[V::kN] = {};
+    for (std::size_t i = 0; i < width; ++i) halves[i] = value[i].bits;
+    return V::load_f16(reinterpret_cast<const F16*>(halves));
+  }
+
+ private:
+  static std::size_t to_halves(const float* row, std::size_t d, std::size_t head_dim, std::uint16_t* halves) noexcept {
+    const std::size_t count = head_dim - d < V::kN ? head_dim - d : V::kN;
+    const F v = count == V::kN ? V::loadu(row + d) : V::load_partial(row + d, count);
+    V::store_f16_saturate(reinterpret_cast<F16*>(halves), v);
+    return count;
+  }
+};
+
+template <class V>
+struct Q8Pages {
+  using F = typename V::F;
+  static constexpr std::size_t kWeightChannels = kCacheBlockChannels;
+
+  static void store_key(std::byte* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept {
+    std::byte* strip = page_keys + slot / kStripPositions * head_dim * kStripPositions + slot % kStripPositions * 4;
+    F16* scales = scales_of(page_keys, head_dim) + slot;
+    for (std::size_t block = 0; block < head_dim / kCacheBlockChannels; ++block) {
+      alignas(32) std::int8_t quants[kCacheBlockChannels];
+      scales[block * kPagePositions] = quantize(key + block * kCacheBlockChannels, quants);
+      for (std::size_t i = 0; i < kCacheBlockChannels; i += 4) {
+        std::byte* place = strip + (block * kCacheBlockChannels + i) * kStripPositions;
+        for (std::size_t j = 0; j < 4; ++j) place[j] = static_cast<std::byte>(quants[i + j]) ^ std::byte{0x80};
+      }
+    }
+  }
+
+  static void store_value(std::byte* page_values, std::size_t slot, const float* value, std::size_t head_dim) noexcept {
+    F16* scales = scales_of(page_values, head_dim) + slot;
+    auto* row = reinterpret_cast<std::int8_t*>(page_values) + slot * head_dim;
+    for (std::size_t block = 0; block < head_dim / kCacheBlockChannels; ++block) {
+      scales[block * kPagePositions] = quantize(value + block * kCacheBlockChannels, row + block * kCacheBlockChannels);
+    }
+  }
+
+  template <std::size_t kQueries, std::size_t kStrips>
+  static void score(const AttendPage& page, const std::size_t (&queries)[kQueries], std::size_t strip,
+                    PageWeights<kQueries>& scores) noexcept {
+    // As many queries at once as a linear layer takes tokens: the work is the same.
+    constexpr std::size_t kMost = static_cast<std::size_t>(V::kTokens);
+    constexpr std::size_t kParts = (kQueries + kMost - 1) / kMost;
+    for (std::size_t s = strip; s < strip + kStrips; ++s) {
+      repeat<static_cast<int>(kParts)>([&](auto part) __attribute__((always_inline)) {
+        constexpr std::size_t kFirst = kQueries * part / kParts;
+        constexpr std::size_t kLast = kQueries * (part + 1) / kParts;
+        score_strip<kQueries, kFirst, static_cast<int>(kLast - kFirst)>(page, queries, s, scores);
+      });
+    }
+  }
+
+  /// Softmax weights times the scales of the values, by block of channels.
+  template <std::size_t kQueries>
+  struct Weights {
+    alignas(64) float scaled[kQueries][kMaxHeadDim / kCacheBlockChannels][kPagePositions];
+
+    Weights(const AttendPage& page, const PageWeights<kQueries>& weights) noexcept {
+      const F16* scales = scales_of(page.values, page.head_dim);
+      for (std::size_t block = 0; block < page.head_dim / kCacheBlockChannels; ++block, scales += kPagePositions) {
+        for (std::size_t p = 0; p < kPagePositions; p += V::kN) {
+          const F scale = V::load_f16(scales + p);
+          QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
+            V::store(scaled[r][block] + p, V::mul(V::load(weights[r] + p), scale));
+          }
+        }
+      }
+    }
+    [[gnu::always_inline]] const float* of(std::size_t r, std::size_t d) const noexcept { return scaled[r][d / kCacheBlockChannels]; }
+  };
+
+  [[gnu::always_inline]] static F load_value(const AttendPage& page, std::size_t p, std::size_t d, std::size_t) noexcept {
+    return V::to_float(V::load_i8(page.values + p * page.head_dim + d));
+  }
+
+ private:
+  /// One strip's keys of one block of channels, as add_group reads weights.
+  struct KeyBlock {
+    static constexpr int kBits = 8;
+    static constexpr int kBias = V::kByteBias;
+    static constexpr int kChunks = kCacheBlockChannels / 4;
+    static constexpr bool kHasMin = false;
+    const std::byte* quants;
+    const F16* scales;
+
+    [[gnu::always_inline]] F scale(int s) const noexcept { return V::load_f16(scales + static_cast<std::size_t>(s) * V::kN); }
+    [[gnu::always_inline]] ByteChunks<V> chunks() const noexcept { return {quants}; }
+  };
+
+  template <class Byte>
+  [[gnu::always_inline]] static auto* scales_of(Byte* page, std::size_t head_dim) noexcept {
+    if constexpr (std::is_const_v<Byte>) {
+      return reinterpret_cast<const F16*>(page + kPagePositions * head_dim);
+    } else {
+      return reinterpret_cast<F16*>(page + kPagePositions * head_dim);
+    }
+  }
+
+  template <std::size_t kQueries, std::size_t kFirst, int kCount>
+  [[gnu::always_inline]] static void score_strip(const AttendPage& page, const std::size_t (&queries)[kQueries], std::size_t strip,
+                                                 PageWeights<kQueries>& scores) noexcept {
+    constexpr std::size_t kBlock = kCacheBlockChannels;
+    constexpr int kSubs = V::sub_tiles(kCount);
+    const std::size_t head_dim = page.head_dim;
+    TokenGroup<kCount> x;
+    for (int t = 0; t < kCount; ++t) {
+      const std::size_t query = queries[kFirst + static_cast<std::size_t>(t)];
+      x.quants[t] = page.query_quants + query * head_dim;
+      x.scales[t] = page.query_scales + query * (head_dim / kBlock);
+      x.sums[t] = page.query_sums + query * (head_dim / kSumElements);
+    }
+    for (std::size_t sub = 0; sub < kStripPositions / V::kN; sub += kSubs) {
+      Accumulators<V, kSubs, kCount> acc;
+      for (int s = 0; s < kSubs; ++s) {
+        for (int t = 0; t < kCount; ++t) acc[s][t] = V::zero();
+      }
+      const std::size_t position = strip * kStripPositions + sub * V::kN;
+      const std::byte* quants = page.keys + strip * kStripPositions * head_dim + sub * V::kBytes;
+      const F16* scales = scales_of(page.keys, head_dim) + position;
+      for (std::size_t d = 0; d < head_dim; d += kBlock, quants += kBlock * kStripPositions, scales += kPagePositions) {
+        add_group<V, KeyBlock, kSubs, kCount>(KeyBlock{quants, scales}, x, d, acc);
+      }
+      for (int s = 0; s < kSubs; ++s) {
+        for (int t = 0; t < kCount; ++t) {
+          V::store(scores[kFirst + static_cast<std::size_t>(t)] + position + static_cast<std::size_t>(s) * V::kN, acc[s][t]);
+        }
+      }
+    }
+  }
+
+  /// 32 elements: the scale rounded to f16, then the quants that belong to it.
+  static F16 quantize(const float* x, std::int8_t* quants) noexcept {
+    F most = V::abs(V::loadu(x));
+    for (std::size_t i = V::kN; i < kCacheBlockChannels; i += V::kN) most = V::max(V::abs(V::loadu(x + i)), most);
+    alignas(64) float lanes[V::kN];
+    V::store(lanes, most);
+    for (std::size_t half = V::kN / 2; half >= 1; half /= 2) {
+      for (std::size_t i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+    }
+    F16 scale[V::kN];
+    V::store_f16_saturate(scale, V::set1(lanes[0] / 127.0f));
+    const F d = V::load_f16(scale);
+    for (std::size_t i = 0; i < kCacheBlockChannels; i += V::kN) {
+      const F ratio = V::select(V::eq(d, V::zero()), V::zero(), V::div(V::loadu(x + i), d));
+      V::store_i8(quants + i, V::round_to_int(V::max(V::min(ratio, V::set1(127.0f)), V::set1(-127.0f))));
+    }
+    return scale[0];
+  }
+};
+
+}  // namespace quench::generic
