@@ -1,0 +1,28 @@
+#include "cli/bench_options.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace quench::cli {
+
+std::string BenchTest::name() const {
+  const std::string name = fmt::format("{}{}", kind == Kind::kPrefill ? "pp" : "tg", tokens);
+  return depth > 0 ? fmt::format("{}@d{}", name, depth) : name;
+}
+
+std::vector<BenchTest> bench_tests(const BenchOptions& options) {
+  std::vector<BenchTest> tests;
+  for (const std::size_t depth : options.depths) {
+    for (const std::size_t n : options.prompt) {
+      if (n > 0) tests.push_back({.kind = BenchTest::Kind::kPrefill, .tokens = n, .depth = depth});
+    }
+    for (const std::size_t n : options.generate) {
+      if (n > 0) tests.push_back({.kind = BenchTest::Kind::kDecode, .tokens = n, .depth = depth});
+    }
+  }
+  if (tests.empty()) throw_bad_request("bench: nothing to measure: -p and -n are both 0");
+  return tests;
+}
+
+}  // namespace quench::cli

@@ -1,0 +1,73 @@
+#include "cli/bench_runner.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "cli/terminal.h"
+
+namespace quench::cli {
+namespace {
+
+std::size_t most_positions(std::span<const BenchTest> tests) {
+  std::size_t most = 1;
+  for (const BenchTest& test : tests) most = std::max(most, test.depth + test.tokens);
+  return most;
+}
+
+/// One sequence as long as the longest test and the page that a fork copies, besides what every depth holds.
+KvCache::Options cache_options(const Model& model, std::size_t chunk, std::span<const BenchTest> tests) {
+  const std::size_t most = most_positions(tests);
+  std::uint64_t bytes = model.kv_layout().bytes_for(most + kPagePositions, chunk);
+  std::set<std::size_t> depths;
+  for (const BenchTest& test : tests) {
+    if (test.depth > 0 && depths.insert(test.depth).second) bytes += model.kv_layout().bytes_for(test.depth, chunk);
+  }
+  return {.budget_bytes = bytes, .context = most};
+}
+
+std::vector<Token> some_tokens(std::size_t n, std::size_t n_vocab) {
+  std::vector<Token> tokens(n);
+  for (std::size_t i = 0; i < n; ++i) tokens[i] = static_cast<Token>((1000 + i * 7919) % n_vocab);
+  return tokens;
+}
+
+}  // namespace
+
+BenchRunner::BenchRunner(const Model& model, const Compute& compute, std::size_t chunk, std::span<const BenchTest> tests)
+    : forward_(model, compute, {.chunk = chunk}),
+      cache_(model.kv_layout(), cache_options(model, forward_.chunk(), tests)),
+      tokens_(some_tokens(most_positions(tests), model.config().n_vocab)) {
+  warm_up();
+}
+
+void BenchRunner::warm_up() {
+  constexpr std::size_t kTokens = 64;
+  KvSequence sequence(cache_);
+  const auto tokens = std::span(tokens_).first(std::min(kTokens, tokens_.size()));
+  if (tokens.size() > 1) (void)forward_.prefill(sequence, 0, tokens.first(tokens.size() - 1));
+  (void)forward_.decode(sequence, sequence.length(), tokens.back());
+}
+
+const KvSequence& BenchRunner::filled(std::size_t depth) {
+  const auto after = by_depth_.upper_bound(depth);
+  if (after != by_depth_.begin() && std::prev(after)->first == depth) return std::prev(after)->second;
+  KvSequence sequence = after == by_depth_.begin() ? KvSequence(cache_) : std::prev(after)->second.fork();
+  const std::size_t held = sequence.length();
+  if (depth > held) (void)forward_.prefill(sequence, held, std::span(tokens_).subspan(held, depth - held));
+  return by_depth_.emplace(depth, std::move(sequence)).first->second;
+}
+
+double BenchRunner::run(const BenchTest& test) {
+  KvSequence sequence = filled(test.depth).fork();
+  const auto tokens = std::span(tokens_).subspan(test.depth, test.tokens);
+  const double start = now_seconds();
+  if (test.kind == BenchTest::Kind::kPrefill) {
+    (void)forward_.prefill(sequence, test.depth, tokens);
+  } else {
+    for (std::size_t i = 0; i < tokens.size(); ++i) (void)forward_.decode(sequence, test.depth + i, tokens[i]);
+  }
+  return now_seconds() - start;
+}
+
+}  // namespace quench::cli
