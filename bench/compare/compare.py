@@ -150,7 +150,7 @@ def models(options, folder: pathlib.Path):
     for weights in options.formats:
         path = folder / f"{options.family}-{options.size}-{weights}.gguf"
         command = [options.quench, "synth", path, "--family", options.family, "--size", options.size, "--format", weights]
-        subprocess.run(command, check=True)
+        subprocess.run(command + (["--vocab", options.vocab] if options.vocab else []), check=True)
         yield path, weights.lower()
         path.unlink()
 
@@ -162,6 +162,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
                         help="synthetic models to make; default q8_0,q4_K_M, or none when files are given")
     parser.add_argument("--family", default="qwen3", help="of the synthetic models")
     parser.add_argument("--size", default="0.6b", help="of the synthetic models")
+    parser.add_argument("--vocab", type=pathlib.Path, help="GGUF file whose tokenizer the synthetic models get; default: a generated one")
     parser.add_argument("--pairs", type=int, default=9, help="pairs that must be left")
     sweep.add_arguments(parser)
     parser.add_argument("--speed-only", action="store_true", help="neither resident memory nor the time to the first token")
@@ -172,6 +173,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.formats is None:
         options.formats = [] if options.models else ["q8_0", "q4_K_M"]
+    if options.peer == "openvino" and options.cache_type != "f16":
+        parser.error("OpenVINO GenAI chooses the type of its cache itself")
     if options.pairs < 1:
         parser.error("--pairs is at least 1")
     return options

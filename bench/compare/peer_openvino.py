@@ -41,7 +41,7 @@ def main() -> None:
     measured = sweep.sweep_of(arguments)
     pipeline = Pipeline(arguments.model, measured.threads)
     pipeline.generate(64, 4)
-    print(json.dumps({"name": "OpenVINO GenAI", "version": openvino_genai.__version__, "flags": f"CPU, threads {measured.threads}",
+    print(json.dumps({"name": "OpenVINO GenAI", "version": openvino_genai.__version__, "flags": f"CPU, threads {measured.threads}, KV cache as it chooses",
                       "system": openvino.Core().get_property("CPU", "FULL_DEVICE_NAME")}), flush=True)
     for line in sys.stdin:
         if line.strip() != "round":

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "cli/bench_options.h"
 #include "cli/bench_paced.h"
+#include "cli/bench_profile.h"
 #include "cli/bench_report.h"
 #include "cli/bench_runner.h"
 #include "cli/commands.h"
@@ -34,7 +35,8 @@ class Bench {
   BenchReport run() {
     for (const int threads : options_.threads) {
       ThreadPool pool(threads);
-      run_threads({loaded_.compute.kernels, pool});
+      run_threads({loaded_.compute.kernels, pool, options_.profile ? &profile_ : nullptr});
+      if (options_.profile) report_.join_seconds = std::max(report_.join_seconds, measure_join_seconds(pool));
     }
     note_peak();
     return report_;
@@ -70,11 +72,13 @@ class Bench {
     for (BenchRow& row : std::span(report_.rows).subspan(first_row)) row.roofline = probe_->best();
   }
 
-  BenchRow measure(const Compute& compute, BenchRunner& runner, const BenchTest& test, int repetitions) const {
+  BenchRow measure(const Compute& compute, BenchRunner& runner, const BenchTest& test, int repetitions) {
     BenchRow row{.test = test, .threads = compute.pool.thread_count(), .chunk = runner.chunk(), .cost = {}, .seconds = {}, .roofline = {}};
     row.cost = test.kind == BenchTest::Kind::kPrefill ? prefill_cost(loaded_.model, test.depth, test.tokens, runner.chunk())
                                                       : decode_cost(loaded_.model, test.depth, test.tokens);
+    profile_ = Profile();
     for (int repetition = 0; repetition < repetitions; ++repetition) row.seconds.add(runner.run(test));
+    if (compute.profile != nullptr) row.profile = profile_.entries();
     return row;
   }
 
@@ -111,6 +115,7 @@ class Bench {
   const LoadedModel& loaded_;
   std::vector<BenchTest> tests_;
   std::optional<RooflineProbe> probe_;
+  Profile profile_;
   BenchReport report_;
 };
 
@@ -173,10 +178,14 @@ void add_bench(CLI::App& app, Action& action) {
                    "MiB that the roofline's probe reads, 0 = no roofline; default: 1024, or more for large caches")
       ->check(CLI::Range(0, 1 << 20))
       ->type_name("MIB");
+  CLI::Option* profile =
+      command->add_flag("--profile", options->profile, "Show the time of each operation; each decoded token is sampled too");
   CLI::Option* json = command->add_flag_callback("--json", [options] { options->output = BenchOutput::kJson; }, "Print JSON");
   command->add_flag_callback("--csv", [options] { options->output = BenchOutput::kCsv; }, "Print CSV")->excludes(json);
-  command->add_flag("--paced", options->paced,
-                    "Measure on request: each line 'round' or 'probe' on standard input is answered with a line of JSON");
+  command
+      ->add_flag("--paced", options->paced,
+                 "Measure on request: each line 'round' or 'probe' on standard input is answered with a line of JSON")
+      ->excludes(profile);
   command->callback([options, &action] { action = [options] { return run_bench(*options); }; });
 }
 

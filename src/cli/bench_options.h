@@ -22,6 +22,7 @@ struct BenchOptions {
   int repetitions = 3;
   std::optional<std::uint64_t> probe_mib;  ///< what the roofline probe reads; 0 = no roofline; nothing = read_probe_bytes()
   bool paced = false;
+  bool profile = false;
   BenchOutput output = BenchOutput::kTable;
 };
 

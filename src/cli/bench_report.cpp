@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "cli/bench_profile.h"
 #include "cli/terminal.h"
 
 namespace quench::cli {
@@ -67,7 +68,12 @@ std::string bench_table(const BenchReport& report) {
   for (const BenchRow& row : report.rows) text += table_row(row);
   text += "\n";
   if (report.probe_bytes > 0) text += roofline_lines(report);
-  return text + fmt::format("peak resident memory {}\n", human_bytes(report.peak_resident_bytes));
+  text += fmt::format("peak resident memory {}\n", human_bytes(report.peak_resident_bytes));
+  for (const BenchRow& row : report.rows) {
+    if (!row.profile.empty()) text += "\n" + profile_table(row);
+  }
+  if (report.join_seconds > 0) text += fmt::format("\na parallel region without work takes {:.2f} us\n", 1e6 * report.join_seconds);
+  return text;
 }
 
 std::string bench_csv(const BenchReport& report) {
@@ -112,6 +118,7 @@ nlohmann::ordered_json row_json(const BenchRow& row) {
   json["read_share"] = json_number(row.read_share());
   json["operation_share"] = json_number(row.operation_share());
   json["roofline"] = roofline_json(row.roofline);
+  if (!row.profile.empty()) json["profile"] = profile_json(row);
   return json;
 }
 
@@ -126,6 +133,7 @@ nlohmann::ordered_json bench_json(const BenchReport& report) {
   json["peak_resident_bytes"] = report.peak_resident_bytes;
   json["probe_bytes"] = report.probe_bytes;
   json["last_level_cache_bytes"] = report.last_level_cache_bytes;
+  if (report.join_seconds > 0) json["join_seconds"] = report.join_seconds;
   json["results"] = nlohmann::ordered_json::array();
   for (const BenchRow& row : report.rows) json["results"].push_back(row_json(row));
   json["violations"] = report.violations();

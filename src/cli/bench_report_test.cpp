@@ -91,5 +91,20 @@ TEST(BenchReport, TheTableShowsRatesSharesAndTheRoofline) {
   EXPECT_EQ(bench_table(without).find("roofline"), std::string::npos);
 }
 
+TEST(BenchReport, AProfileIsShownByTimeAndAddsUpToAHundredPerCent) {
+  BenchReport report = report_of(2.0);
+  report.rows[1].profile = {{.name = "other", .seconds = 0.96, .calls = 0},
+                            {.name = "down q8_0", .seconds = 2.88, .calls = 96},
+                            {.name = "never entered", .seconds = 0, .calls = 0}};
+  const std::string table = bench_table(report);
+  EXPECT_NE(table.find("down q8_0                      30000.00    75.0         1.00"), std::string::npos) << table;
+  EXPECT_LT(table.find("down q8_0"), table.find("other "));
+  EXPECT_EQ(table.find("never entered"), std::string::npos);
+  const auto json = bench_json(report);
+  EXPECT_FALSE(json["results"][0].contains("profile"));
+  EXPECT_EQ(json["results"][1]["profile"][0]["region"], "down q8_0");
+  EXPECT_EQ(json["results"][1]["profile"].size(), 2u);
+}
+
 }  // namespace
 }  // namespace quench::cli

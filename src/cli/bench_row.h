@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/profile.h"
 #include "cli/bench_options.h"
 #include "cli/roofline.h"
 #include "cli/samples.h"
@@ -17,9 +18,10 @@ struct BenchRow {
   BenchTest test;
   int threads = 0;
   std::size_t chunk = 0;
-  StepCost cost;      ///< of one repetition
-  Samples seconds;    ///< by repetition
-  Roofline roofline;  ///< of these threads, in this run
+  StepCost cost;                          ///< of one repetition
+  Samples seconds;                        ///< by repetition
+  Roofline roofline;                      ///< of these threads, in this run
+  std::vector<Profile::Entry> profile{};  ///< of all repetitions together; empty = not asked for
 
   [[nodiscard]] double tokens_per_second() const;
   [[nodiscard]] double gigabytes_per_second() const;

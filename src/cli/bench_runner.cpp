@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/profile.h"
 #include "cli/terminal.h"
 
 namespace quench::cli {
@@ -32,12 +33,24 @@ std::vector<Token> some_tokens(std::size_t n, std::size_t n_vocab) {
   return tokens;
 }
 
+/// What Qwen3's card asks for.
+SamplerSettings usual_sampling() {
+  SamplerSettings settings;
+  settings.temperature = 0.6;
+  settings.top_k = 20;
+  settings.top_p = 0.95;
+  settings.seed = 1;
+  return settings;
+}
+
 }  // namespace
 
 BenchRunner::BenchRunner(const Model& model, const Compute& compute, std::size_t chunk, std::span<const BenchTest> tests)
-    : forward_(model, compute, {.chunk = chunk}),
+    : profile_(compute.profile),
+      forward_(model, compute, {.chunk = chunk}),
       cache_(model.kv_layout(), cache_options(model, forward_.chunk(), tests)),
       tokens_(some_tokens(most_positions(tests), model.config().n_vocab)) {
+  if (profile_ != nullptr) sampler_.emplace(usual_sampling(), model.config().n_vocab);
   warm_up();
 }
 
@@ -62,12 +75,23 @@ double BenchRunner::run(const BenchTest& test) {
   KvSequence sequence = filled(test.depth).fork();
   const auto tokens = std::span(tokens_).subspan(test.depth, test.tokens);
   const double start = now_seconds();
+  if (profile_ != nullptr) profile_->start();
   if (test.kind == BenchTest::Kind::kPrefill) {
     (void)forward_.prefill(sequence, test.depth, tokens);
   } else {
-    for (std::size_t i = 0; i < tokens.size(); ++i) (void)forward_.decode(sequence, test.depth + i, tokens[i]);
+    decode(sequence, tokens);
   }
+  if (profile_ != nullptr) profile_->stop();
   return now_seconds() - start;
+}
+
+void BenchRunner::decode(KvSequence& sequence, std::span<const Token> tokens) {
+  for (const Token token : tokens) {
+    const auto logits = forward_.decode(sequence, sequence.length(), token);
+    if (!sampler_) continue;
+    const ProfileScope scope(profile_, "sampler");
+    (void)sampler_->next(logits);
+  }
 }
 
 }  // namespace quench::cli

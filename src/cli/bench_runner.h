@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "model/forward.h"
 #include "model/kv_cache.h"
 #include "model/kv_sequence.h"
+#include "sample/sampler.h"
 
 namespace quench::cli {
 
@@ -22,7 +24,7 @@ class BenchRunner {
   BenchRunner(const BenchRunner&) = delete;
   BenchRunner& operator=(const BenchRunner&) = delete;
 
-  /// Seconds of one repetition.
+  /// Seconds of one repetition. With a profile in `compute`, that gets the regions, and each decoded token is sampled too.
   [[nodiscard]] double run(const BenchTest& test);
 
   [[nodiscard]] std::size_t chunk() const noexcept { return forward_.chunk(); }
@@ -34,10 +36,14 @@ class BenchRunner {
   /// The sequence that holds the first `depth` tokens.
   [[nodiscard]] const KvSequence& filled(std::size_t depth);
 
+  void decode(KvSequence& sequence, std::span<const Token> tokens);
+
+  Profile* profile_;
   Forward forward_;
   KvCache cache_;
   std::map<std::size_t, KvSequence> by_depth_;
   std::vector<Token> tokens_;
+  std::optional<Sampler> sampler_;  ///< only where there is a profile
 };
 
 }  // namespace quench::cli

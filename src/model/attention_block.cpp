@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "base/profile.h"
 #include "model/config.h"
 
 namespace quench {
@@ -42,6 +43,7 @@ AttentionBlock::AttentionBlock(const ModelConfig& config, std::size_t max_rows, 
 
 void AttentionBlock::append(const Compute& compute, const StepPlace& place, const HeadTransform& transform,
                             View<float, Seq, KvChannels> keys, View<float, Seq, KvChannels> values) const {
+  const ProfileScope scope(compute.profile, "append");
   // One item per page and head: neighbouring positions share cache lines of the key strips.
   const std::size_t n = keys.size<Seq>();
   const std::size_t first_page = place.pos0 / kPagePositions;
@@ -57,6 +59,7 @@ void AttentionBlock::append(const Compute& compute, const StepPlace& place, cons
 
 void AttentionBlock::attend(const Compute& compute, const StepPlace& place, const HeadTransform& transform, const AttentionOptions& options,
                             std::size_t first_row, View<float, Seq, QueryChannels> queries) {
+  const ProfileScope scope(compute.profile, "attention");
   const std::size_t n = queries.size<Seq>() - first_row;
   const std::size_t n_blocks = ceil_div(n, rows_per_item_);
   compute.pool.run(n_blocks * n_kv_heads_, [&](std::size_t index, int worker) noexcept {
@@ -71,6 +74,7 @@ void AttentionBlock::attend(const Compute& compute, const StepPlace& place, cons
 void AttentionBlock::append_and_attend_one(const Compute& compute, const StepPlace& place, const HeadTransform& transform,
                                            const AttentionOptions& options, View<float, Seq, QueryChannels> queries,
                                            View<float, Seq, KvChannels> keys, View<float, Seq, KvChannels> values) {
+  const ProfileScope scope(compute.profile, "append and attention");
   compute.pool.run(n_kv_heads_, [&](std::size_t kv_head, int worker) noexcept {
     const Item item{.kv_head = kv_head, .first_row = 0, .n_rows = 1};
     append_rows(compute, place, transform, item, keys, values);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/float_control.h"
+#include "base/profile.h"
 #include "model/forward_scratch.h"
 #include "model/request_check.h"
 #include "model/row_parallel.h"
@@ -23,6 +24,7 @@ class Step {
       : model_(model), config_(model.config()), compute_(compute), scratch_(scratch), sequence_(sequence), n_rows_(n_rows) {}
 
   void embed(std::span<const TokenId> tokens) const {
+    const ProfileScope scope(compute_.profile, "embed");
     const PackedMatrix& embedding = model_.weights().embedding.matrix();
     const auto residual = scratch_.residual.first(n_rows_);
     for_each_row(compute_.pool, n_rows_, [&](std::size_t row) noexcept {
@@ -45,6 +47,7 @@ class Step {
   [[nodiscard]] View<float, Seq, Vocab> logits(std::size_t begin, std::size_t n) const {
     const auto residual = scratch_.residual.view().rows(begin, n);
     const auto normed = scratch_.branch.first(n);
+    const ProfileScope scope(compute_.profile, "head");
     normalize(residual, model_.weights().output_norm, normed);
     const auto out = scratch_.logits.first(n);
     multiply(compute_, scratch_.activations, normed, into(model_.weights().head(), out));
@@ -64,6 +67,7 @@ class Step {
 
  private:
   void normalize(View<const float, Seq, Embed> x, const Tensor<float, Embed>& weight, View<float, Seq, Embed> out) const {
+    const ProfileScope scope(compute_.profile, "norm");
     for_each_row(compute_.pool, x.size<Seq>(), [&](std::size_t row) noexcept {
       compute_.kernels.rms_norm(x.row(row).data(), weight.data(), config_.n_embed, config_.norm_epsilon, out.row(row).data());
     });
@@ -72,6 +76,7 @@ class Step {
   /// residual += post_norm(branch + bias)
   void add_branch(const Tensor<float, Embed>& bias, const Tensor<float, Embed>& post_norm, View<float, Seq, Embed> branch,
                   View<float, Seq, Embed> residual) const {
+    const ProfileScope scope(compute_.profile, "residual");
     for_each_row(compute_.pool, branch.size<Seq>(), [&](std::size_t row) noexcept {
       float* out = branch.row(row).data();
       if (!bias.empty()) compute_.kernels.add(out, bias.data(), config_.n_embed);
@@ -103,12 +108,14 @@ class Step {
       if (n_live == 0) return;
       scratch_.attention.attend(compute_, place, transform, options, first_row, queries);
     }
+    const ProfileScope scope(compute_.profile, "attention output");
     const auto live = branch.rows(first_row, n_live);
     multiply(compute_, scratch_.activations, queries.rows(first_row, n_live), into(weights.attention_output, live));
     add_branch(weights.attention_output_bias, weights.attention_post_norm, live, scratch_.residual.view().rows(first_row, n_live));
   }
 
   void project(const LayerWeights& weights, std::size_t first_row) const {
+    const ProfileScope scope(compute_.profile, "qkv");
     const auto branch = scratch_.branch.first(n_rows_);
     const auto queries = scratch_.queries.first(n_rows_);
     const auto keys = into(weights.key, scratch_.keys.first(n_rows_));
@@ -139,10 +146,12 @@ class Step {
 
   /// branch = down(activation(gate branch) * (up branch)), without the last bias.
   void dense(const LayerWeights& weights, View<float, Seq, Embed> branch) const {
+    const ProfileScope scope(compute_.profile, "gate and up");
     const std::size_t n = branch.size<Seq>();
     const auto gate = scratch_.gate.first(n);
     const auto up = scratch_.up.first(n);
     multiply(compute_, scratch_.activations, branch, into(weights.gate, gate), into(weights.up, up));
+    const ProfileScope activation_scope(compute_.profile, "activation");
     const auto activate = config_.activation == FfnActivation::kSilu ? compute_.kernels.silu_mul : compute_.kernels.gelu_mul;
     for_each_row(compute_.pool, n, [&](std::size_t row) noexcept {
       float* gate_row = gate.row(row).data();
@@ -151,6 +160,7 @@ class Step {
       if (!weights.up_bias.empty()) compute_.kernels.add(up_row, weights.up_bias.data(), config_.n_ffn);
       activate(gate_row, up_row, config_.n_ffn, gate_row);
     });
+    const ProfileScope down_scope(compute_.profile, "down");
     multiply(compute_, scratch_.activations, gate, into(weights.down, branch));
   }
 
