@@ -5,6 +5,7 @@ Prints Markdown tables. Exits 1 when a cell that has a target misses it, when a 
 """
 import argparse
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -182,6 +183,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # models and engines are cleaned up
     python = peer_python(options.peer, getattr(options, f"{options.peer}_python"))
     good = True
     with tempfile.TemporaryDirectory() as folder:

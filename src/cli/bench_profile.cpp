@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "cli/terminal.h"
 
@@ -42,15 +44,20 @@ nlohmann::ordered_json profile_json(const BenchRow& row) {
 }
 
 double measure_join_seconds(ThreadPool& pool) {
-  constexpr int kBatches = 5;
-  constexpr int kJoins = 1000;
-  double best = 1;
-  for (int batch = 0; batch < kBatches; ++batch) {
+  constexpr int kJoins = 1001;
+  const int threads = pool.thread_count();
+  Samples seconds;
+  for (int join = 0; join < kJoins; ++join) {
+    // A pool does not wait for threads that came too late for any work: here each has to come for the others to go on.
+    std::atomic<int> arrived{0};
     const double start = now_seconds();
-    for (int join = 0; join < kJoins; ++join) pool.run(static_cast<std::size_t>(pool.thread_count()), [](std::size_t, int) noexcept {});
-    best = std::min(best, (now_seconds() - start) / kJoins);
+    pool.run(static_cast<std::size_t>(threads), [&](std::size_t, int) noexcept {
+      arrived.fetch_add(1);
+      while (arrived.load(std::memory_order_relaxed) < threads) std::this_thread::yield();
+    });
+    seconds.add(now_seconds() - start);
   }
-  return best;
+  return seconds.median();
 }
 
 }  // namespace quench::cli

@@ -13,7 +13,7 @@ namespace quench::cli {
 [[nodiscard]] std::string profile_table(const BenchRow& row);
 [[nodiscard]] nlohmann::ordered_json profile_json(const BenchRow& row);
 
-/// Seconds from the start of a parallel region without work to its end, while the pool is awake.
+/// Seconds that a parallel region takes in which every thread only arrives, while the pool is awake: the median of many.
 [[nodiscard]] double measure_join_seconds(ThreadPool& pool);
 
 }  // namespace quench::cli

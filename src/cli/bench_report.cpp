@@ -72,7 +72,7 @@ std::string bench_table(const BenchReport& report) {
   for (const BenchRow& row : report.rows) {
     if (!row.profile.empty()) text += "\n" + profile_table(row);
   }
-  if (report.join_seconds > 0) text += fmt::format("\na parallel region without work takes {:.2f} us\n", 1e6 * report.join_seconds);
+  if (report.join_seconds > 0) text += fmt::format("\na join of all threads takes {:.2f} us\n", 1e6 * report.join_seconds);
   return text;
 }
 

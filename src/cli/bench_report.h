@@ -20,7 +20,7 @@ struct BenchReport {
   std::uint64_t peak_resident_bytes = 0;  ///< without the probe's buffer
   std::uint64_t probe_bytes = 0;          ///< 0 = no roofline
   std::uint64_t last_level_cache_bytes = 0;
-  double join_seconds = 0;  ///< of one parallel region with the most threads; measured for a profile
+  double join_seconds = 0;  ///< of a join of all threads, the slowest pool's; measured for a profile
   std::vector<BenchRow> rows;
 
   /// What makes the run invalid, one line each.

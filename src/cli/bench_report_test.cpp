@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "cli/bench_profile.h"
+
 namespace quench::cli {
 namespace {
 
@@ -104,6 +106,13 @@ TEST(BenchReport, AProfileIsShownByTimeAndAddsUpToAHundredPerCent) {
   EXPECT_FALSE(json["results"][0].contains("profile"));
   EXPECT_EQ(json["results"][1]["profile"][0]["region"], "down q8_0");
   EXPECT_EQ(json["results"][1]["profile"].size(), 2u);
+}
+
+TEST(BenchProfile, AJoinOfAllThreadsTakesTimeAndEnds) {
+  for (const int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    EXPECT_GT(measure_join_seconds(pool), 0.0);
+  }
 }
 
 }  // namespace
