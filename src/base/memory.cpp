@@ -67,4 +67,13 @@ std::uint64_t peak_resident_bytes() {
   return 0;
 }
 
+std::uint64_t last_level_cache_bytes() {
+  // "32768K"; the highest index that is there is the outermost cache.
+  std::uint64_t kib = 0;
+  for (int index = 0; index < 8; ++index) {
+    kib = std::max(kib, number_in(("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size").c_str()).value_or(0));
+  }
+  return kib * kBytesPerKiB;
+}
+
 }  // namespace quench

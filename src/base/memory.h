@@ -9,5 +9,7 @@ namespace quench {
 /// Resident set of this process now, and its peak so far.
 [[nodiscard]] std::uint64_t resident_bytes();
 [[nodiscard]] std::uint64_t peak_resident_bytes();
+/// Of the first processor; 0 when the system does not say.
+[[nodiscard]] std::uint64_t last_level_cache_bytes();
 
 }  // namespace quench

@@ -1,187 +1,197 @@
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
+#include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "cli/bench_options.h"
+#include "cli/bench_paced.h"
+#include "cli/bench_profile.h"
+#include "cli/bench_report.h"
+#include "cli/bench_runner.h"
 #include "cli/commands.h"
-#include "cli/model_options.h"
 #include "cli/terminal.h"
 
 namespace quench::cli {
 namespace {
 
-struct BenchOptions {
-  ModelOptions model;
-  std::vector<std::size_t> prompt = {512};
-  std::vector<std::size_t> generate = {32};
-  std::vector<std::size_t> depths = {0};
-  int repetitions = 3;
-  bool json = false;
-};
-
-/// One line of the table: rates of the repetitions.
-struct BenchResult {
-  std::string test;
-  std::vector<double> tokens_per_second;
-  double bytes_per_token = 0;  ///< read from memory for each token, where that is the limit; 0 = not shown
-
-  [[nodiscard]] double mean() const {
-    double sum = 0;
-    for (const double rate : tokens_per_second) sum += rate;
-    return sum / static_cast<double>(tokens_per_second.size());
-  }
-  /// Population standard deviation.
-  [[nodiscard]] double spread() const {
-    double squares = 0;
-    for (const double rate : tokens_per_second) squares += (rate - mean()) * (rate - mean());
-    return std::sqrt(squares / static_cast<double>(tokens_per_second.size()));
-  }
-};
-
+/// A sweep over threads, chunks and tests.
 class Bench {
  public:
-  Bench(const BenchOptions& options, LoadedModel& loaded)
-      : options_(options),
-        loaded_(loaded),
-        forward_(loaded.model, loaded.compute, {.chunk = static_cast<std::size_t>(options.model.chunk)}),
-        positions_(most_positions(options)),
-        cache_(loaded.kv_layout(),
-               {.budget_bytes = loaded.kv_layout().bytes_for(positions_, forward_.chunk()), .context = positions_}),
-        sequence_(cache_) {
-    const std::size_t n_vocab = loaded.model.config().n_vocab;
-    for (std::size_t i = 0; i < positions_; ++i) tokens_.push_back(static_cast<Token>((1000 + i * 7919) % n_vocab));
+  Bench(const BenchOptions& options, const LoadedModel& loaded)
+      : options_(options), loaded_(loaded), layout_(loaded.kv_layout()), tests_(bench_tests(options)) {
+    report_.model = loaded.reader.path().filename().string();
+    report_.processor = cpu_features().processor;
+    report_.isa = loaded.compute.kernels.name;
+    report_.load_seconds = loaded.load_seconds;
+    report_.weight_bytes = loaded.model.weight_bytes();
+    report_.last_level_cache_bytes = last_level_cache_bytes();
   }
 
-  std::vector<BenchResult> run() {
-    fill(std::min<std::size_t>(positions_, 16));  // touches weights and code once
-    std::vector<BenchResult> results;
-    for (const std::size_t depth : options_.depths) {
-      for (const std::size_t n : options_.prompt) {
-        if (n > 0) results.push_back(measure("pp", n, depth));
-      }
-      for (const std::size_t n : options_.generate) {
-        if (n > 0) results.push_back(measure("tg", n, depth));
-      }
+  BenchReport run() {
+    for (const int threads : options_.threads) {
+      ThreadPool pool(threads);
+      run_threads({loaded_.compute.kernels, pool, options_.profile ? &profile_ : nullptr});
+      if (options_.profile) report_.join_seconds = std::max(report_.join_seconds, measure_join_seconds(pool));
     }
-    return results;
+    note_peak();
+    return report_;
+  }
+
+  /// One repetition of every test for each request, with the first number of threads and the first chunk.
+  void serve() {
+    ThreadPool pool(options_.threads.front());
+    const Compute compute{loaded_.compute.kernels, pool};
+    start_probe(compute);
+    BenchRunner runner(loaded_.model, layout_, compute, options_.chunks.front(), tests_);
+    report_.cache_bytes = runner.cache_bytes();
+    const PacedSession session{.probe = [&] { return roofline_json(probe_ ? probe_->pass(compute) : Roofline{}).dump(); },
+                               .round = [&] { return round(compute, runner); },
+                               .write = [](const std::string& text) { write_answer(text); }};
+    session.serve(std::cin);
   }
 
  private:
-  static std::size_t most_positions(const BenchOptions& options) {
-    std::size_t most = 16;
-    for (const std::size_t depth : options.depths) {
-      for (const std::size_t n : options.prompt) most = std::max(most, depth + n);
-      for (const std::size_t n : options.generate) most = std::max(most, depth + n);
-    }
-    return most;
-  }
-
-  void fill(std::size_t depth) {
-    sequence_.truncate(0);
-    if (depth > 0) (void)forward_.prefill(sequence_, 0, std::span(tokens_).first(depth));
-  }
-
-  BenchResult measure(const std::string& kind, std::size_t n, std::size_t depth) {
-    BenchResult result;
-    result.test = depth > 0 ? fmt::format("{}{}@d{}", kind, n, depth) : fmt::format("{}{}", kind, n);
-    const auto tokens = std::span(tokens_).subspan(depth, n);
-    for (int repetition = 0; repetition < options_.repetitions; ++repetition) {
-      fill(depth);
-      const double start = now_seconds();
-      if (kind == "pp") {
-        (void)forward_.prefill(sequence_, depth, tokens);
-      } else {
-        for (std::size_t i = 0; i < n; ++i) (void)forward_.decode(sequence_, depth + i, tokens[i]);
+  void run_threads(const Compute& compute) {
+    start_probe(compute);
+    const std::size_t first_row = report_.rows.size();
+    for (const std::size_t chunk : options_.chunks) {
+      BenchRunner runner(loaded_.model, layout_, compute, chunk, tests_);
+      report_.cache_bytes = std::max(report_.cache_bytes, runner.cache_bytes());
+      for (const BenchTest& test : tests_) {
+        report_.rows.push_back(measure(compute, runner, test, options_.repetitions));
+        // The machine may have been busy when the run began: the roofline goes on being looked for.
+        if (probe_) (void)probe_->pass(compute);
       }
-      result.tokens_per_second.push_back(static_cast<double>(n) / (now_seconds() - start));
     }
-    if (kind == "tg") {
-      const double mean_depth = static_cast<double>(depth) + static_cast<double>(n) / 2;
-      result.bytes_per_token = static_cast<double>(weight_bytes_read_per_token()) +
-                               mean_depth * static_cast<double>(loaded_.kv_layout().bytes_per_position());
-    }
-    return result;
+    if (!probe_) return;
+    for (BenchRow& row : std::span(report_.rows).subspan(first_row)) row.roofline = probe_->best();
   }
 
-  /// Every weight but an untied embedding, of which only one row is read.
-  [[nodiscard]] std::uint64_t weight_bytes_read_per_token() const noexcept {
-    const Weights& weights = loaded_.model.weights();
-    return weights.size_bytes() - (weights.tied() ? 0 : weights.embedding.matrix().size_bytes());
+  BenchRow measure(const Compute& compute, BenchRunner& runner, const BenchTest& test, int repetitions) {
+    BenchRow row{.test = test, .threads = compute.pool.thread_count(), .chunk = runner.chunk(), .cost = {}, .seconds = {}, .roofline = {}};
+    row.cost = test.kind == BenchTest::Kind::kPrefill ? prefill_cost(loaded_.model, layout_, test.depth, test.tokens, runner.chunk())
+                                                      : decode_cost(loaded_.model, layout_, test.depth, test.tokens, test.sequences);
+    profile_ = Profile();
+    for (int repetition = 0; repetition < repetitions; ++repetition) row.seconds.add(runner.run(test));
+    if (compute.profile != nullptr) row.profile = profile_.entries();
+    return row;
+  }
+
+  std::string round(const Compute& compute, BenchRunner& runner) {
+    report_.rows.clear();
+    for (const BenchTest& test : tests_) {
+      report_.rows.push_back(measure(compute, runner, test, 1));
+      if (probe_) report_.rows.back().roofline = probe_->best();
+    }
+    note_peak();
+    return bench_json(report_).dump();
+  }
+
+  /// The buffer is made once; what the process held before is noted first.
+  void start_probe(const Compute& compute) {
+    const std::uint64_t bytes =
+        options_.probe_mib ? *options_.probe_mib << 20 : read_probe_bytes(report_.last_level_cache_bytes, available_memory_bytes());
+    if (bytes == 0) return;
+    if (!probe_) {
+      report_.peak_resident_bytes = peak_resident_bytes();
+      probe_.emplace(bytes, compute.pool);
+      report_.probe_bytes = probe_->size_bytes();
+    }
+    probe_->restart(compute);
+  }
+
+  void note_peak() {
+    const std::uint64_t peak = peak_resident_bytes();
+    const std::uint64_t without_probe = peak - std::min(peak, report_.probe_bytes);
+    report_.peak_resident_bytes = std::max(report_.peak_resident_bytes, without_probe);
   }
 
   const BenchOptions& options_;
-  LoadedModel& loaded_;
-  Forward forward_;
-  std::size_t positions_;
-  KvCache cache_;
-  KvSequence sequence_;
-  std::vector<Token> tokens_;
+  const LoadedModel& loaded_;
+  KvLayout layout_;
+  std::vector<BenchTest> tests_;
+  std::optional<RooflineProbe> probe_;
+  Profile profile_;
+  BenchReport report_;
 };
 
-void print_json(const std::vector<BenchResult>& results, const LoadedModel& loaded) {
-  nlohmann::ordered_json json;
-  json["model"] = loaded.reader.path().filename().string();
-  json["processor"] = cpu_features().processor;
-  json["isa"] = loaded.compute.kernels.name;
-  json["threads"] = loaded.pool.thread_count();
-  json["load_seconds"] = loaded.load_seconds;
-  json["weight_bytes"] = loaded.model.weight_bytes();
-  json["peak_resident_bytes"] = peak_resident_bytes();
-  json["results"] = nlohmann::ordered_json::array();
-  for (const BenchResult& result : results) {
-    nlohmann::ordered_json row;
-    row["test"] = result.test;
-    row["tokens_per_second"] = result.mean();
-    row["stddev"] = result.spread();
-    row["repetitions"] = result.tokens_per_second;
-    if (result.bytes_per_token > 0) row["gigabytes_per_second"] = result.mean() * result.bytes_per_token / 1e9;
-    json["results"].push_back(row);
+int print_report(const BenchReport& report, BenchOutput output) {
+  switch (output) {
+    case BenchOutput::kTable: write_answer(bench_table(report)); break;
+    case BenchOutput::kJson: write_answer(bench_json(report).dump(2) + "\n"); break;
+    case BenchOutput::kCsv: write_answer(bench_csv(report)); break;
   }
-  write_answer(json.dump(2) + "\n");
-}
-
-void print_table(const std::vector<BenchResult>& results, const LoadedModel& loaded) {
-  std::string text = fmt::format("{}: {} on {}, {} threads, weights {}, loaded in {:.2f} s\n\n{:<16} {:>14} {:>10} {:>8}\n",
-                                 loaded.reader.path().filename().string(), loaded.compute.kernels.name, cpu_features().processor,
-                                 loaded.pool.thread_count(), human_bytes(loaded.model.weight_bytes()), loaded.load_seconds, "test",
-                                 "tokens/s", "+-", "GB/s");
-  for (const BenchResult& result : results) {
-    const std::string rate = result.bytes_per_token > 0 ? fmt::format("{:.1f}", result.mean() * result.bytes_per_token / 1e9) : "";
-    text += fmt::format("{:<16} {:>14.2f} {:>10.2f} {:>8}\n", result.test, result.mean(), result.spread(), rate);
-  }
-  text += fmt::format("\npeak resident memory {}\n", human_bytes(peak_resident_bytes()));
-  write_answer(text);
+  for (const std::string& violation : report.violations()) fmt::print(stderr, "quench: error: invalid run: {}\n", violation);
+  return report.violations().empty() ? 0 : exit_code(ErrorKind::kCheckFailed);
 }
 
 int run_bench(BenchOptions options) {
-  LoadedModel loaded(options.model.take_model(0), options.model);
-  const std::vector<BenchResult> results = Bench(options, loaded).run();
-  if (options.json) {
-    print_json(results, loaded);
-  } else {
-    print_table(results, loaded);
+  const std::string path = options.model.take_model(0);
+  (void)bench_tests(options);  // nothing to measure is said before a model is loaded
+  options.model.threads = std::ranges::count(options.threads, 0) > 0 ? 0 : std::ranges::max(options.threads);  // for loading
+  const LoadedModel loaded(path, options.model);
+  Bench bench(options, loaded);
+  if (options.paced) {
+    bench.serve();
+    return 0;
   }
-  return 0;
+  return print_report(bench.run(), options.output);
+}
+
+void add_sweep_options(CLI::App& command, BenchOptions& options) {
+  constexpr int kMostThreads = 1024;
+  constexpr int kMostChunk = 4096;
+  command.add_option("-p,--n-prompt", options.prompt, "Prompt lengths, 0 = none")->delimiter(',')->type_name("N,..");
+  command.add_option("-n,--n-gen", options.generate, "Tokens to generate, 0 = none")->delimiter(',')->type_name("N,..");
+  command.add_option("-d,--n-depth", options.depths, "Tokens in the cache before")->delimiter(',')->type_name("N,..");
+  command.add_option("-s,--sequences", options.sequences, "Sequences that generate side by side, in one pass over the weights")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N,..");
+  command.add_option("-t,--threads", options.threads, "Threads; 0 = physical cores within affinity mask and cgroup quota")
+      ->delimiter(',')
+      ->check(CLI::Range(0, kMostThreads))
+      ->type_name("N,..");
+  command.add_option("-b,--chunk,--ubatch-size", options.chunks, "Prompt tokens in one pass")
+      ->delimiter(',')
+      ->check(CLI::Range(1, kMostChunk))
+      ->type_name("N,..");
+  command.add_option("-r,--repetitions", options.repetitions, "Timed repetitions; medians are shown")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
 }
 
 }  // namespace
 
 void add_bench(CLI::App& app, Action& action) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = app.add_subcommand("bench", "Measure prefill and decode");
-  command->footer("Example:\n  quench bench model.gguf -p 512 -n 32 -d 0,4096 -t 2 -r 3 --json");
+  CLI::App* command = app.add_subcommand("bench", "Measure prefill and decode beside what the machine can do");
+  command->footer(
+      "Every number of threads is measured with every chunk, depth and length. The columns of per cent are of what a probe in the same\n"
+      "run reads from memory and computes in registers; a rate above the probe's exits 1 (docs/benchmarking.md).\n"
+      "Example:\n  quench bench model.gguf -p 512 -n 32 -d 0,4096 -t 1,2 -r 5 --csv");
   add_model_argument(*command, options->model, "words", "MODEL");
-  add_compute_options(*command, options->model);
-  command->add_option("-p,--n-prompt", options->prompt, "Prompt lengths, 0 = none")->delimiter(',')->type_name("N,..");
-  command->add_option("-n,--n-gen", options->generate, "Tokens to generate, 0 = none")->delimiter(',')->type_name("N,..");
-  command->add_option("-d,--n-depth", options->depths, "Tokens in the cache before")->delimiter(',')->type_name("N,..");
-  command->add_option("-r,--repetitions", options->repetitions, "Timed repetitions")->check(CLI::Range(1, 1000))->type_name("N");
-  command->add_flag("--json", options->json, "Print JSON");
+  add_sweep_options(*command, *options);
+  add_model_change_options(*command, options->model);
+  command
+      ->add_option("--probe", options->probe_mib,
+                   "MiB that the roofline's probe reads, 0 = no roofline; default: 1024, or more for large caches")
+      ->check(CLI::Range(0, 1 << 20))
+      ->type_name("MIB");
+  CLI::Option* profile =
+      command->add_flag("--profile", options->profile, "Show the time of each operation; each decoded token is sampled too");
+  CLI::Option* json = command->add_flag_callback("--json", [options] { options->output = BenchOutput::kJson; }, "Print JSON");
+  command->add_flag_callback("--csv", [options] { options->output = BenchOutput::kCsv; }, "Print CSV")->excludes(json);
+  command
+      ->add_flag("--paced", options->paced,
+                 "Measure on request: each line 'round' or 'probe' on standard input is answered with a line of JSON")
+      ->excludes(profile);
   command->callback([options, &action] { action = [options] { return run_bench(*options); }; });
 }
 

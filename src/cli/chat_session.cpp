@@ -85,8 +85,7 @@ ChatSession::ChatSession(ChatOptions options) : options_(std::move(options)) {
   if (plan.limited_by_memory() && stderr_is_terminal()) {
     fmt::print(stderr, "context: {} tokens of {} (bounded by memory; --ctx asks for more)\n", plan.context, plan.trained);
   }
-  cache_ =
-      std::make_unique<KvCache>(loaded_->kv_layout(), KvCache::Options{.budget_bytes = plan.budget_bytes, .context = plan.context});
+  cache_ = std::make_unique<KvCache>(loaded_->kv_layout(), KvCache::Options{.budget_bytes = plan.budget_bytes, .context = plan.context});
   conversation_ = std::make_unique<Conversation>(*forward_, *cache_, *tokenizer_, *template_, conversation_options());
 }
 

@@ -38,8 +38,7 @@ std::vector<Token> prompt_ids(const LogitsOptions& options, const LoadedModel& l
 std::vector<float> compute_logits(const LogitsOptions& options, LoadedModel& loaded, std::span<const Token> ids) {
   const std::size_t n_vocab = loaded.model.config().n_vocab;
   Forward forward(loaded.model, loaded.compute, {.chunk = static_cast<std::size_t>(options.model.chunk)});
-  KvCache cache(loaded.kv_layout(),
-                {.budget_bytes = loaded.kv_layout().bytes_for(ids.size(), forward.chunk()), .context = ids.size()});
+  KvCache cache(loaded.kv_layout(), {.budget_bytes = loaded.kv_layout().bytes_for(ids.size(), forward.chunk()), .context = ids.size()});
   KvSequence sequence(cache);
   if (!options.all) {
     const auto last = forward.prefill(sequence, 0, ids);

@@ -92,6 +92,11 @@ void add_compute_options(CLI::App& command, ModelOptions& options) {
       ->type_name("N");
   command.add_option("-c,--ctx,--ctx-size", options.context, "Context in tokens; 0 = what the file was trained for, bounded by memory")
       ->type_name("N");
+  command.add_option("-b,--chunk,--ubatch-size", options.chunk, "Prompt tokens in one pass")->check(CLI::Range(1, 4096))->type_name("N");
+  add_model_change_options(command, options);
+}
+
+void add_model_change_options(CLI::App& command, ModelOptions& options) {
   command.add_option("--window", options.window, "Sliding window of N positions in every layer; 0 = as the file says")->type_name("N");
   command
       .add_option(
@@ -99,7 +104,6 @@ void add_compute_options(CLI::App& command, ModelOptions& options) {
           "Of each token's experts keep the best that together have this share of its weight; below 1 is faster and changes answers")
       ->check(CLI::Range(0.0f, 1.0f))
       ->type_name("P");
-  command.add_option("-b,--chunk,--ubatch-size", options.chunk, "Prompt tokens in one pass")->check(CLI::Range(1, 4096))->type_name("N");
   command.add_option("--cache-type", options.cache_type, "Type of the KV cache: f16, or q8_0 (holds 1.88 times as many tokens)")
       ->type_name("TYPE");
 }

@@ -36,8 +36,10 @@ struct ModelOptions {
 /// -m and the positionals; `words_name` is how the help calls them.
 void add_model_argument(CLI::App& command, ModelOptions& options, const std::string& words_name, const std::string& words_help);
 void add_tokenizer_options(CLI::App& command, ModelOptions& options);
-/// Threads, context, window, chunk, cache type.
+/// Threads, context, chunk, and what follows.
 void add_compute_options(CLI::App& command, ModelOptions& options);
+/// What changes a model's answers: window, share of the experts, cache type.
+void add_model_change_options(CLI::App& command, ModelOptions& options);
 
 /// A model ready to run: file, pool, kernels, weights. Loading shows a progress bar.
 class LoadedModel {

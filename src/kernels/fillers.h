@@ -15,6 +15,7 @@ namespace quench {
   void fill_quantize(KernelTable& table);                           \
   void fill_rows(KernelTable& table);                               \
   void fill_attention(KernelTable& table);                          \
+  void fill_peaks(KernelTable& table);                              \
   }
 
 QUENCH_DECLARE_FILLERS(spec)

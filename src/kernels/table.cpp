@@ -21,7 +21,7 @@ KernelTable spec_table() {
 
 /// Starts from the scalar kernels, so that an operation without one of its own still works.
 [[maybe_unused]] KernelTable isa_table(Isa isa, void (*fill_linear)(std::array<LinearKernel, kFormatSlots>&), Filler fill_quantize,
-                                       Filler fill_rows, Filler fill_attention) {
+                                       Filler fill_rows, Filler fill_attention, Filler fill_peaks) {
   KernelTable table = spec_table();
   table.isa = isa;
   table.name = isa_name(isa).data();
@@ -29,6 +29,7 @@ KernelTable spec_table() {
   fill_quantize(table);
   fill_rows(table);
   fill_attention(table);
+  fill_peaks(table);
   return table;
 }
 
@@ -38,20 +39,22 @@ const KernelTable& kernels_for(Isa isa) {
   switch (isa) {
 #ifdef QUENCH_HAVE_AVX2
     case Isa::kAvx2: {
-      static const KernelTable table = isa_table(isa, avx2::fill_linear, avx2::fill_quantize, avx2::fill_rows, avx2::fill_attention);
+      static const KernelTable table =
+          isa_table(isa, avx2::fill_linear, avx2::fill_quantize, avx2::fill_rows, avx2::fill_attention, avx2::fill_peaks);
       return table;
     }
 #endif
 #ifdef QUENCH_HAVE_AVX512
     case Isa::kAvx512: {
       static const KernelTable table =
-          isa_table(isa, avx512::fill_linear, avx512::fill_quantize, avx512::fill_rows, avx512::fill_attention);
+          isa_table(isa, avx512::fill_linear, avx512::fill_quantize, avx512::fill_rows, avx512::fill_attention, avx512::fill_peaks);
       return table;
     }
 #endif
 #ifdef QUENCH_HAVE_NEON
     case Isa::kNeon: {
-      static const KernelTable table = isa_table(isa, neon::fill_linear, neon::fill_quantize, neon::fill_rows, neon::fill_attention);
+      static const KernelTable table =
+          isa_table(isa, neon::fill_linear, neon::fill_quantize, neon::fill_rows, neon::fill_attention, neon::fill_peaks);
       return table;
     }
 #endif

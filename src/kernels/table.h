@@ -75,6 +75,11 @@ struct KernelTable {
   void (*fold_attention)(AttentionState& state, float* out, const AttentionState& page, const float* page_out,
                          std::size_t head_dim) noexcept = nullptr;
   void (*finish_attention)(float* out, float sum, std::size_t head_dim) noexcept = nullptr;  ///< out[d] = out[d] / sum
+
+  /// Not operations of a model but measures of the processor (kernels/operation_probe.h): `rounds` rounds of the widest int8 dot product or
+  /// f32 fma, operands in registers. They return how many operations that was, a multiplication and an addition being two. Null = none.
+  std::uint64_t (*int8_dot_peak)(std::size_t rounds) noexcept = nullptr;
+  std::uint64_t (*f32_fma_peak)(std::size_t rounds) noexcept = nullptr;
 };
 
 /// The kernels for an ISA that isa_available() allows.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/profile.h"
 #include "model/config.h"
 
 namespace quench {
@@ -55,6 +56,7 @@ std::size_t AttentionBlock::scratch_bytes(const ModelConfig& config) noexcept {
 }
 
 void AttentionBlock::append(const AttentionCall& call, View<float, Seq, KvChannels> keys, View<float, Seq, KvChannels> values) {
+  const ProfileScope scope(call.compute.profile, "append");
   // One unit per span, page and head: neighbouring positions share cache lines of the key strips.
   units_.clear();
   for (const StepSpan& span : call.spans) {
@@ -75,6 +77,7 @@ void AttentionBlock::append(const AttentionCall& call, View<float, Seq, KvChanne
 }
 
 void AttentionBlock::attend(const AttentionCall& call, View<float, Seq, QueryChannels> queries) {
+  const ProfileScope scope(call.compute.profile, "attention");
   plan(call, rows_per_unit_);
   call.compute.pool.run(items_.size(), [&](std::size_t index, int worker) noexcept {
     attend_item(call, items_[index], queries, scratch_[static_cast<std::size_t>(worker)]);
@@ -83,6 +86,7 @@ void AttentionBlock::attend(const AttentionCall& call, View<float, Seq, QueryCha
 
 void AttentionBlock::append_and_attend(const AttentionCall& call, View<float, Seq, QueryChannels> queries,
                                        View<float, Seq, KvChannels> keys, View<float, Seq, KvChannels> values) {
+  const ProfileScope scope(call.compute.profile, "append and attention");
   plan(call, 1);
   call.compute.pool.run(items_.size(), [&](std::size_t index, int worker) noexcept {
     const Item& item = items_[index];

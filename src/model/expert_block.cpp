@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/profile.h"
 #include "model/row_parallel.h"
 
 namespace quench {
@@ -55,6 +56,7 @@ std::size_t ExpertBlock::activation_columns(const ModelConfig& config) noexcept 
 
 View<float, Seq, Embed> ExpertBlock::run(const Compute& compute, ActivationScratch& activations, const ExpertWeights& weights,
                                          View<const float, Seq, Embed> normed) {
+  const ProfileScope scope(compute.profile, "experts");
   choose(compute, activations, weights, normed);
   group(normed.size<Seq>());
   multiply_in(compute, activations, weights, normed);
@@ -71,6 +73,7 @@ View<float, Seq, Embed> ExpertBlock::run(const Compute& compute, ActivationScrat
 
 void ExpertBlock::choose(const Compute& compute, ActivationScratch& activations, const ExpertWeights& weights,
                          View<const float, Seq, Embed> normed) {
+  const ProfileScope scope(compute.profile, "router");
   const auto logits = router_.first(normed.size<Seq>());
   multiply(compute, activations, normed, into(weights.router, logits));
   for_each_row(compute.pool, normed.size<Seq>(), [&](std::size_t row) noexcept {

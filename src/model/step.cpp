@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/profile.h"
 #include "model/row_parallel.h"
 
 namespace quench {
@@ -44,6 +45,7 @@ void Step::run() {
 }
 
 void Step::embed() {
+  const ProfileScope scope(compute_.profile, "embed");
   const PackedMatrix& embedding = model_.weights().embedding.matrix();
   const auto residual = scratch_.residual.first(n_rows_);
   std::size_t first_row = 0;
@@ -58,6 +60,7 @@ void Step::embed() {
 }
 
 View<float, Seq, Vocab> Step::logits(std::size_t begin, std::size_t n) {
+  const ProfileScope scope(compute_.profile, "head");
   const auto residual = scratch_.residual.view().rows(begin, n);
   const auto normed = scratch_.branch.first(n);
   normalize(residual, model_.weights().output_norm, normed);
@@ -73,6 +76,7 @@ View<float, Seq, Vocab> Step::logits(std::size_t begin, std::size_t n) {
 }
 
 void Step::normalize(View<const float, Seq, Embed> x, const Tensor<float, Embed>& weight, View<float, Seq, Embed> out) const {
+  const ProfileScope scope(compute_.profile, "norm");
   for_each_row(compute_.pool, x.size<Seq>(), [&](std::size_t row) noexcept {
     compute_.kernels.rms_norm(x.row(row).data(), weight.data(), config_.n_embed, config_.norm_epsilon, out.row(row).data());
   });
@@ -80,6 +84,7 @@ void Step::normalize(View<const float, Seq, Embed> x, const Tensor<float, Embed>
 
 /// residual += post_norm(branch + bias)
 void Step::add_branch(const Tensor<float, Embed>& bias, const Tensor<float, Embed>& post_norm, View<float, Seq, Embed> branch) {
+  const ProfileScope scope(compute_.profile, "residual");
   const auto residual = scratch_.residual.first(n_rows_);
   for_each_row(compute_.pool, branch.size<Seq>(), [&](std::size_t row) noexcept {
     float* out = branch.row(row).data();
@@ -108,16 +113,25 @@ void Step::attention(std::size_t layer, bool last_layer) {
   std::size_t wanted = 0;
   for (const SequenceTokens& request : requests_) wanted += wanted_rows(request);
   if (last_layer && wanted < n_rows_) {
-    multiply(compute_, scratch_.activations, branch, into(weights.key, keys), into(weights.value, values));
+    {
+      const ProfileScope scope(compute_.profile, "qkv");
+      multiply(compute_, scratch_.activations, branch, into(weights.key, keys), into(weights.value, values));
+    }
     scratch_.attention.append(call(), keys, values);
     keep_wanted_rows();
     if (n_rows_ == 0) return;
     const auto queries = scratch_.queries.first(n_rows_);
-    multiply(compute_, scratch_.activations, branch.rows(0, n_rows_), into(weights.query, queries));
+    {
+      const ProfileScope scope(compute_.profile, "qkv");
+      multiply(compute_, scratch_.activations, branch.rows(0, n_rows_), into(weights.query, queries));
+    }
     scratch_.attention.attend(call(), queries);
   } else {
     const auto queries = scratch_.queries.first(n_rows_);
-    multiply(compute_, scratch_.activations, branch, into(weights.query, queries), into(weights.key, keys), into(weights.value, values));
+    {
+      const ProfileScope scope(compute_.profile, "qkv");
+      multiply(compute_, scratch_.activations, branch, into(weights.query, queries), into(weights.key, keys), into(weights.value, values));
+    }
     if (n_rows_ == scratch_.spans.size()) {
       scratch_.attention.append_and_attend(call(), queries, keys, values);
     } else {
@@ -126,6 +140,7 @@ void Step::attention(std::size_t layer, bool last_layer) {
     }
   }
   const auto live = scratch_.branch.first(n_rows_);
+  const ProfileScope scope(compute_.profile, "attention output");
   multiply(compute_, scratch_.activations, scratch_.queries.first(n_rows_), into(weights.attention_output, live));
   add_branch(weights.attention_output_bias, weights.attention_post_norm, live);
 }
@@ -164,10 +179,12 @@ void Step::feed_forward(std::size_t layer) {
 
 /// branch = down(activation(gate branch) * (up branch)), without the last bias.
 void Step::dense(const LayerWeights& weights, View<float, Seq, Embed> branch) const {
+  const ProfileScope scope(compute_.profile, "gate and up");
   const std::size_t n = branch.size<Seq>();
   const auto gate = scratch_.gate.first(n);
   const auto up = scratch_.up.first(n);
   multiply(compute_, scratch_.activations, branch, into(weights.gate, gate), into(weights.up, up));
+  const ProfileScope activation_scope(compute_.profile, "activation");
   const auto activate = config_.activation == FfnActivation::kSilu ? compute_.kernels.silu_mul : compute_.kernels.gelu_mul;
   for_each_row(compute_.pool, n, [&](std::size_t row) noexcept {
     float* gate_row = gate.row(row).data();
@@ -176,6 +193,7 @@ void Step::dense(const LayerWeights& weights, View<float, Seq, Embed> branch) co
     if (!weights.up_bias.empty()) compute_.kernels.add(up_row, weights.up_bias.data(), config_.n_ffn);
     activate(gate_row, up_row, config_.n_ffn, gate_row);
   });
+  const ProfileScope down_scope(compute_.profile, "down");
   multiply(compute_, scratch_.activations, gate, into(weights.down, branch));
 }
 

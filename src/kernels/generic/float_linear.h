@@ -17,8 +17,12 @@ struct FloatLinear {
   static constexpr int kSubs = static_cast<int>(tiles::kRows / V::kN) < 2 ? 1 : 2;
 
   static void f32(const LinearTile& job) noexcept { groups<&FloatLinear::load_f32, sizeof(float)>(job); }
-  static void f16(const LinearTile& job) noexcept { groups<&FloatLinear::load_f16, sizeof(F16)>(job); }
+  static void f16(const LinearTile& job) noexcept {
+    if (job.n_tokens >= kSlabTokens) return f16_slabs(job);
+    groups<&FloatLinear::load_f16, sizeof(F16)>(job);
+  }
   static void bf16(const LinearTile& job) noexcept {
+    if (job.n_tokens >= kSlabTokens) return bf16_slabs(job);
     // Two chains for each accumulator: 4 tokens x 1 register of rows, or 1 token x 2, keep at least 4 running.
     for_token_groups<4>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
       constexpr int kBf16Subs = tokens == 1 ? kSubs : 1;
@@ -33,24 +37,49 @@ struct FloatLinear {
   static F load_f32(const std::byte* p) noexcept { return V::loadu(reinterpret_cast<const float*>(p)); }
   static F load_f16(const std::byte* p) noexcept { return V::load_f16(reinterpret_cast<const F16*>(p)); }
 
+  // Many tokens: weights are widened to f32 once for all of them, 256 k of 16 rows at a time: 16 KiB, which stay in L1 (32 KiB) beside a
+  // group's activations. Below two groups of tokens the widening would cost what it saves.
+  static constexpr std::size_t kSlab = 256;
+  static constexpr std::size_t kSlabTokens = 2 * static_cast<std::size_t>(V::kFloatTokens);
+  using Slab = float[kSlab][tiles::kRows];
+
   template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes>
   static void groups(const LinearTile& job) noexcept {
     for_token_groups<V::kFloatTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
-      for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kSubs) rows<kLoad, kElementBytes, tokens>(job, token, sub);
+      for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kSubs) {
+        rows<kLoad, kElementBytes, tokens>(job, job.tile, 0, job.columns, token, sub);
+      }
     });
   }
 
-  /// acc = fma(w, x, acc), k ascending.
+  static void f16_slabs(const LinearTile& job) noexcept {
+    alignas(64) Slab slab;
+    for (std::size_t first = 0; first < job.columns; first += kSlab) {
+      const std::size_t count = job.columns - first < kSlab ? job.columns - first : kSlab;
+      const auto* halves = reinterpret_cast<const F16*>(job.tile) + first * tiles::kRows;
+      for (std::size_t i = 0; i < count * tiles::kRows; i += V::kN) V::store(&slab[0][0] + i, V::load_f16(halves + i));
+      for_token_groups<V::kFloatTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
+        for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kSubs) {
+          rows<&FloatLinear::load_f32, sizeof(float), tokens>(job, reinterpret_cast<const std::byte*>(slab), first, count, token, sub);
+        }
+      });
+    }
+  }
+
+  /// acc = fma(w, x, acc) for k in [first, first + count), whose weights start at `weights`; sums of earlier k are in the output.
   template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes, int kTokens>
-  static void rows(const LinearTile& job, std::size_t token, std::size_t sub) noexcept {
+  static void rows(const LinearTile& job, const std::byte* weights, std::size_t first, std::size_t count, std::size_t token,
+                   std::size_t sub) noexcept {
     const float* x[kTokens];
+    float* out[kTokens];
     F acc[kSubs][kTokens];
     for (int t = 0; t < kTokens; ++t) {
-      x[t] = job.x->f32_row(job.first_token + token + static_cast<std::size_t>(t));
-      for (int s = 0; s < kSubs; ++s) acc[s][t] = V::zero();
+      x[t] = job.x->f32_row(job.first_token + token + static_cast<std::size_t>(t)) + first;
+      out[t] = job.out + (token + static_cast<std::size_t>(t)) * job.out_stride + sub * V::kN;
+      for (int s = 0; s < kSubs; ++s) acc[s][t] = first == 0 ? V::zero() : V::loadu(out[t] + static_cast<std::size_t>(s) * V::kN);
     }
-    const std::byte* weights = job.tile + sub * V::kN * kElementBytes;
-    for (std::size_t k = 0; k < job.columns; ++k, weights += tiles::kRows * kElementBytes) {
+    weights += sub * V::kN * kElementBytes;
+    for (std::size_t k = 0; k < count; ++k, weights += tiles::kRows * kElementBytes) {
       F w[kSubs];
       for (int s = 0; s < kSubs; ++s) w[s] = kLoad(weights + static_cast<std::size_t>(s) * V::kN * kElementBytes);
       for (int t = 0; t < kTokens; ++t) {
@@ -58,16 +87,70 @@ struct FloatLinear {
         for (int s = 0; s < kSubs; ++s) acc[s][t] = V::fma(w[s], x_k, acc[s][t]);
       }
     }
-    float* out = job.out + token * job.out_stride + sub * V::kN;
     for (int s = 0; s < kSubs; ++s) {
-      for (int t = 0; t < kTokens; ++t)
-        V::storeu(out + static_cast<std::size_t>(t) * job.out_stride + static_cast<std::size_t>(s) * V::kN, acc[s][t]);
+      for (int t = 0; t < kTokens; ++t) V::storeu(out[t] + static_cast<std::size_t>(s) * V::kN, acc[s][t]);
     }
   }
 
   static F even_bf16(I pairs) noexcept { return V::from_bits(V::template shift_left<16>(pairs)); }
   static F odd_bf16(I pairs) noexcept { return V::from_bits(V::and_i(pairs, V::set1_i(static_cast<std::int32_t>(0xFFFF0000u)))); }
   static F flush(F w) noexcept { return V::select(V::lt(V::abs(w), V::set1(0x1p-56f)), V::zero(), w); }
+
+  static void bf16_slabs(const LinearTile& job) noexcept {
+    // 2 tokens x 2 registers of rows, or 4 x 1, in two chains each: 8 of them.
+    constexpr int kGroup = 4 / kSubs;
+    alignas(64) Slab slab;
+    for (std::size_t first = 0; first < job.columns; first += kSlab) {
+      const std::size_t pairs = ((job.columns - first < kSlab ? job.columns - first : kSlab) + 1) / 2;
+      const std::byte* weights = job.tile + first * tiles::kRows * sizeof(BF16);
+      for (std::size_t p = 0; p < pairs; ++p) {
+        for (std::size_t r = 0; r < tiles::kRows; r += V::kN) {
+          const I w = V::loadu_i(reinterpret_cast<const std::int32_t*>(weights + (p * tiles::kRows + r) * 4));
+          V::store(slab[2 * p] + r, flush(even_bf16(w)));
+          V::store(slab[2 * p + 1] + r, flush(odd_bf16(w)));
+        }
+      }
+      for_token_groups<kGroup>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
+        for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kSubs) bf16_slab_rows<tokens>(job, slab, first, pairs, token, sub);
+      });
+    }
+  }
+
+  template <int kTokens>
+  static void bf16_slab_rows(const LinearTile& job, const Slab& slab, std::size_t first, std::size_t pairs, std::size_t token,
+                             std::size_t sub) noexcept {
+    constexpr std::size_t kGroupPairs = 16;
+    for (std::size_t begin = 0; begin < pairs; begin += kGroupPairs) {
+      F even[kSubs][kTokens];
+      F odd[kSubs][kTokens];
+      const BF16* x[kTokens];
+      for (int t = 0; t < kTokens; ++t) {
+        x[t] = job.x->bf16_row(job.first_token + token + static_cast<std::size_t>(t)) + first;
+        for (int s = 0; s < kSubs; ++s) even[s][t] = odd[s][t] = V::zero();
+      }
+      const std::size_t end = begin + kGroupPairs < pairs ? begin + kGroupPairs : pairs;
+      for (std::size_t p = begin; p < end; ++p) {
+        for (int t = 0; t < kTokens; ++t) {
+          std::int32_t word;
+          std::memcpy(&word, x[t] + 2 * p, sizeof(word));
+          const F x_even = even_bf16(V::set1_i(word));
+          const F x_odd = odd_bf16(V::set1_i(word));
+          for (int s = 0; s < kSubs; ++s) {
+            const std::size_t row = (sub + static_cast<std::size_t>(s)) * V::kN;
+            even[s][t] = V::fma(V::load(slab[2 * p] + row), x_even, even[s][t]);
+            odd[s][t] = V::fma(V::load(slab[2 * p + 1] + row), x_odd, odd[s][t]);
+          }
+        }
+      }
+      for (int t = 0; t < kTokens; ++t) {
+        float* out = job.out + (token + static_cast<std::size_t>(t)) * job.out_stride + sub * V::kN;
+        for (int s = 0; s < kSubs; ++s, out += V::kN) {
+          const F acc = first + begin == 0 ? V::zero() : V::loadu(out);
+          V::storeu(out, V::add(acc, V::add(even[s][t], odd[s][t])));
+        }
+      }
+    }
+  }
 
   /// Per 32 k two chains from zero, over the even and over the odd elements; acc = acc + (even + odd).
   template <int kRowSubs, int kTokens>
