@@ -43,9 +43,10 @@ const KernelTable& kernels_for(Isa isa) {
     }
 #endif
 #ifdef QUENCH_HAVE_AVX512
+    case Isa::kAmx:
     case Isa::kAvx512: {
       static const KernelTable table =
-          isa_table(isa, avx512::fill_linear, avx512::fill_quantize, avx512::fill_rows, avx512::fill_attention);
+          isa_table(Isa::kAvx512, avx512::fill_linear, avx512::fill_quantize, avx512::fill_rows, avx512::fill_attention);
       return table;
     }
 #endif
