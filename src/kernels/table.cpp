@@ -43,10 +43,21 @@ const KernelTable& kernels_for(Isa isa) {
     }
 #endif
 #ifdef QUENCH_HAVE_AVX512
-    case Isa::kAmx:
     case Isa::kAvx512: {
       static const KernelTable table =
-          isa_table(Isa::kAvx512, avx512::fill_linear, avx512::fill_quantize, avx512::fill_rows, avx512::fill_attention);
+          isa_table(isa, avx512::fill_linear, avx512::fill_quantize, avx512::fill_rows, avx512::fill_attention);
+      return table;
+    }
+#endif
+#if defined(QUENCH_HAVE_AMX) && defined(QUENCH_HAVE_AVX512)
+    case Isa::kAmx: {
+      static const KernelTable table = [isa] {
+        KernelTable over = kernels_for(Isa::kAvx512);
+        over.isa = isa;
+        over.name = isa_name(isa).data();
+        amx::fill_linear(over, cpu_features().amx_bf16);
+        return over;
+      }();
       return table;
     }
 #endif
@@ -65,13 +76,21 @@ const KernelTable& kernels_for(Isa isa) {
 
 std::vector<KernelPath> kernel_paths(const KernelTable& table) {
   const KernelTable& scalar = kernels_for(Isa::kScalar);
+  // The table of tiles has no kernels of its own but for products.
+  const std::string_view others = table.isa == Isa::kAmx ? isa_name(Isa::kAvx512) : table.name;
   std::vector<KernelPath> paths;
   const auto add = [&](std::string operation, auto kernel, auto scalar_kernel) {
-    paths.push_back({std::move(operation), kernel == scalar_kernel ? scalar.name : table.name});
+    paths.push_back({std::move(operation), kernel == scalar_kernel ? scalar.name : others});
   };
   for (const FormatInfo& info : all_formats()) {
     const auto slot = static_cast<std::size_t>(info.format);
-    if (table.linear[slot] != nullptr) add("linear " + std::string(info.name), table.linear[slot], scalar.linear[slot]);
+    if (table.linear[slot] == nullptr) continue;
+    std::string operation = "linear " + std::string(info.name);
+    if (table.few_tokens[slot] > 1) {
+      paths.push_back({operation, table.name});
+      operation += ", fewer than " + std::to_string(table.few_tokens[slot]) + " tokens";
+    }
+    add(std::move(operation), table.linear_for(info.format, 1), scalar.linear[slot]);
   }
   add("quantize_block32", table.quantize_block32, scalar.quantize_block32);
   add("quantize_block256", table.quantize_block256, scalar.quantize_block256);
