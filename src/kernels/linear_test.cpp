@@ -239,6 +239,27 @@ TEST(Linear, AOneHotTokenReadsTheWeightsOfItsColumn) {
   }
 }
 
+TEST(Linear, Bf16WeightsCountFromTwoToTheMinus56OnEveryInstructionSet) {
+  ThreadPool pool(1);
+  constexpr std::size_t kRows = 16;
+  constexpr std::size_t kColumns = 34;
+  constexpr std::size_t kColumn = 33;
+  constexpr std::array kLargestBelow = {0x1.FEp-57f, -0x1.FEp-57f, 0x1p-130f, -0.0f};
+  constexpr std::array kSmallest = {0x1p-56f, -0x1p-56f, 0x1.02p-56f, 1.0f};
+  std::vector<BF16> weights(kRows * kColumns);
+  for (std::size_t r = 0; r < kRows; ++r) weights[r * kColumns + kColumn] = to_bf16(r < 8 ? kLargestBelow[r % 4] : kSmallest[r % 4]);
+  PackedMatrix matrix(Format::kBF16, kRows, kColumns, "test");
+  matrix.pack_rows(0, std::as_bytes(std::span<const BF16>(weights)));
+  std::vector<float> x(kColumns, 0.0f);
+  x[kColumn] = 2.0f;
+  std::vector<const KernelTable*> tables = tables_under_test();
+  tables.push_back(&kernels_for(Isa::kScalar));
+  for (const KernelTable* table : tables) {
+    const std::vector<float> out = product(*table, pool, matrix, x);
+    for (std::size_t r = 0; r < kRows; ++r) EXPECT_EQ(out[r], r < 8 ? 0.0f : 2.0f * kSmallest[r % 4]) << table->name << ", row " << r;
+  }
+}
+
 TEST(Linear, SeveralJobsEqualSeparateCallsAndTouchOnlyTheirRows) {
   Xoshiro256 random(12);
   ThreadPool pool(2);
