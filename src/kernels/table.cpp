@@ -80,17 +80,16 @@ std::vector<KernelPath> kernel_paths(const KernelTable& table) {
   const std::string_view others = table.isa == Isa::kAmx ? isa_name(Isa::kAvx512) : table.name;
   std::vector<KernelPath> paths;
   const auto add = [&](std::string operation, auto kernel, auto scalar_kernel) {
-    paths.push_back({std::move(operation), kernel == scalar_kernel ? scalar.name : others});
+    paths.push_back({std::move(operation), std::string(kernel == scalar_kernel ? scalar.name : others)});
   };
   for (const FormatInfo& info : all_formats()) {
     const auto slot = static_cast<std::size_t>(info.format);
     if (table.linear[slot] == nullptr) continue;
-    std::string operation = "linear " + std::string(info.name);
-    if (table.few_tokens[slot] > 1) {
-      paths.push_back({operation, table.name});
-      operation += ", fewer than " + std::to_string(table.few_tokens[slot]) + " tokens";
-    }
-    add(std::move(operation), table.linear_for(info.format, 1), scalar.linear[slot]);
+    add("linear " + std::string(info.name), table.linear_for(info.format, 1), scalar.linear[slot]);
+    if (table.linear_few[slot] == nullptr) continue;
+    const std::string vectors = std::exchange(paths.back().path, table.name);
+    const int few = table.few_tokens[slot];
+    if (few > 1) paths.back().path += "; " + vectors + " for fewer than " + std::to_string(few) + " tokens";
   }
   add("quantize_block32", table.quantize_block32, scalar.quantize_block32);
   add("quantize_block256", table.quantize_block256, scalar.quantize_block256);

@@ -103,7 +103,7 @@ struct KernelTable {
 /// avx512.
 struct KernelPath {
   std::string operation;  ///< "rms_norm", "linear q4_K", ...
-  std::string_view path;  ///< the table's name, or another's
+  std::string path;       ///< the table's name, another's, or "amx; avx512 for fewer than 6 tokens"
 };
 /// One per entry, in the order of the table; formats without a kernel anywhere are left out. For `quench info`.
 [[nodiscard]] std::vector<KernelPath> kernel_paths(const KernelTable& table);
