@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-ISAS = ("avx2", "avx512", "neon")
+ISAS = ("avx2", "avx512", "amx", "neon")
 WEAK_FUNCTIONS = "WV"  # nm: weak, weak object; undefined weak ones are lower case
 
 

@@ -55,7 +55,7 @@ TEST(Isa, ScalarIsAlwaysThereAndAForcedUnknownSetIsRefused) {
 }
 
 TEST(Isa, AForcedSetThatThisMachineLacksIsRefusedByName) {
-  for (const Isa isa : {Isa::kNeon, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : {Isa::kNeon, Isa::kAvx2, Isa::kAvx512, Isa::kAmx}) {
     if (isa_available(isa)) continue;
     ASSERT_EQ(::setenv("QUENCH_ISA", std::string(isa_name(isa)).c_str(), 1), 0);
     try {

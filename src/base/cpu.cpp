@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -15,7 +13,7 @@
 #include "base/error.h"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
+#include "base/x86_features.h"
 #elif defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -29,74 +27,19 @@ struct IsaName {
   std::string_view name;
 };
 constexpr std::array kIsaNames = {IsaName{Isa::kScalar, "scalar"}, IsaName{Isa::kNeon, "neon"}, IsaName{Isa::kAvx2, "avx2"},
-                                  IsaName{Isa::kAvx512, "avx512"}};
+                                  IsaName{Isa::kAvx512, "avx512"}, IsaName{Isa::kAmx, "amx"}};
 
+CpuFeatures detect() {
+  CpuFeatures features;
 #if defined(__x86_64__)
-
-struct CpuidResult {
-  std::uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
-};
-
-CpuidResult cpuid(std::uint32_t leaf, std::uint32_t subleaf) noexcept {
-  CpuidResult r;
-  if (__get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx) == 0) return {};
-  return r;
-}
-
-std::uint64_t read_xcr0() noexcept {
-  std::uint32_t low = 0;
-  std::uint32_t high = 0;
-  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (static_cast<std::uint64_t>(high) << 32) | low;
-}
-
-constexpr bool bit(std::uint32_t word, int index) noexcept { return ((word >> index) & 1u) != 0; }
-
-std::string brand_string() {
-  std::array<char, 49> text{};
-  for (std::uint32_t i = 0; i < 3; ++i) {
-    const CpuidResult r = cpuid(0x80000002u + i, 0);
-    std::memcpy(text.data() + 16 * i, &r, 16);
-  }
-  std::string brand(text.data());
-  while (!brand.empty() && brand.back() == ' ') brand.pop_back();
-  return brand.empty() ? "x86-64 processor" : brand;
-}
-
-CpuFeatures detect() {
-  CpuFeatures features;
-  features.processor = brand_string();
-  const CpuidResult basic = cpuid(1, 0);
-  const bool osxsave = bit(basic.ecx, 27);
-  if (!osxsave) return features;
-  const std::uint64_t xcr0 = read_xcr0();
-  const bool ymm_saved = (xcr0 & 0x6u) == 0x6u;
-  const bool zmm_saved = (xcr0 & 0xE6u) == 0xE6u;
-  const bool tiles_saved = (xcr0 & 0x60000u) == 0x60000u;
-  const CpuidResult extended = cpuid(7, 0);
-  const bool fma = bit(basic.ecx, 12);
-  const bool f16c = bit(basic.ecx, 29);
-  features.avx2 = ymm_saved && fma && f16c && bit(extended.ebx, 5);
-  const bool f = bit(extended.ebx, 16);
-  const bool dq = bit(extended.ebx, 17);
-  const bool bw = bit(extended.ebx, 30);
-  const bool vl = bit(extended.ebx, 31);
-  const bool vnni = bit(extended.ecx, 11);
-  features.avx512 = features.avx2 && zmm_saved && f && dq && bw && vl && vnni;
-  features.amx_int8 = tiles_saved && bit(extended.edx, 24) && bit(extended.edx, 25);
-  return features;
-}
-
+  features.processor = x86_brand_string();
+  decide_x86(read_x86_facts(), features);
 #else
-
-CpuFeatures detect() {
-  CpuFeatures features;
   features.processor = "aarch64 processor";
   features.neon_dot = (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#endif
   return features;
 }
-
-#endif
 
 /// CPU quota of the control group in whole cores (rounded up), or a large number when there is none.
 int cgroup_core_limit() {
@@ -154,15 +97,26 @@ const CpuFeatures& cpu_features() {
   return features;
 }
 
-bool isa_available(Isa isa) {
+bool CpuFeatures::runs(Isa isa) const noexcept {
   switch (isa) {
     case Isa::kScalar: return true;
-    case Isa::kNeon: return cpu_features().neon_dot;
-    case Isa::kAvx2: return cpu_features().avx2;
-    case Isa::kAvx512: return cpu_features().avx512;
+    case Isa::kNeon: return neon_dot;
+    case Isa::kAvx2: return avx2;
+    case Isa::kAvx512: return avx512;
+    case Isa::kAmx: return amx;
   }
   return false;
 }
+
+std::string CpuFeatures::describe(const Refusal& refusal) const {
+  Isa instead = Isa::kScalar;
+  for (const auto& entry : kIsaNames) {
+    if (runs(entry.isa)) instead = entry.isa;
+  }
+  return std::string(isa_name(refusal.isa)) + ": " + refusal.why + "; " + std::string(isa_name(instead)) + " runs instead";
+}
+
+bool isa_available(Isa isa) { return cpu_features().runs(isa); }
 
 std::vector<Isa> available_isas() {
   std::vector<Isa> isas;
@@ -180,7 +134,11 @@ Isa selected_isa() {
   const auto isa = isa_from_name(forced);
   if (!isa) throw_bad_request("QUENCH_ISA=" + std::string(forced) + " is not an instruction set; this machine runs " + names);
   if (!isa_available(*isa)) {
-    throw_bad_request("QUENCH_ISA=" + std::string(forced) + ": this machine (" + cpu_features().processor + ") lacks it; it runs " + names);
+    std::string why = "this machine (" + cpu_features().processor + ") lacks it";
+    for (const Refusal& refusal : cpu_features().refusals) {
+      if (refusal.isa == *isa) why = refusal.why;
+    }
+    throw_bad_request("QUENCH_ISA=" + std::string(forced) + ": " + why + "; it runs " + names);
   }
   return *isa;
 }

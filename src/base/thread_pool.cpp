@@ -2,6 +2,7 @@
 
 #include "base/cpu.h"
 #include "base/float_control.h"
+#include "base/tile_state.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -50,6 +51,7 @@ void ThreadPool::run_erased(std::size_t count, Erased work, const void* context)
   if (count == 0) return;
   if (workers_.empty() || count == 1) {
     for (std::size_t index = 0; index < count; ++index) work(context, index, 0);
+    release_tiles();
     return;
   }
   work_ = work;
@@ -92,9 +94,10 @@ bool ThreadPool::join_run(std::uint64_t& seen) noexcept {
 void ThreadPool::take_items(int worker) noexcept {
   for (;;) {
     const std::size_t index = next_.fetch_add(1, std::memory_order_relaxed);
-    if (index >= count_) return;
+    if (index >= count_) break;
     work_(context_, index, worker);
   }
+  release_tiles();
 }
 
 void ThreadPool::worker_loop(int worker) {

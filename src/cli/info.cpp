@@ -78,10 +78,13 @@ void print_machine() {
   std::string isas;
   for (const Isa isa : available_isas()) isas += (isas.empty() ? "" : ", ") + std::string(isa_name(isa));
   const KernelTable& table = kernels_for(selected_isa());
+  std::string refused;
+  for (const Refusal& refusal : cpu_features().refusals)
+    refused += fmt::format("  refused              {}\n", cpu_features().describe(refusal));
   write_answer(
-      fmt::format("machine\n  processor            {}\n  instruction sets     {}\n  kernels              {}\n  threads              {}\n"
+      fmt::format("machine\n  processor            {}\n  instruction sets     {}\n{}  kernels              {}\n  threads              {}\n"
                   "  memory available     {}\n",
-                  cpu_features().processor, isas, table.name, default_thread_count(), human_bytes(available_memory_bytes())));
+                  cpu_features().processor, isas, refused, table.name, default_thread_count(), human_bytes(available_memory_bytes())));
 }
 
 void print_kernel_paths() {

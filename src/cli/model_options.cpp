@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <limits>
 
+#include "base/cpu.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "cli/terminal.h"
 
 namespace quench::cli {
@@ -20,6 +23,22 @@ Model load_with_progress(const gguf::Reader& reader, const ModelOptions& options
   load.expert_top_p = options.expert_top_p;
   load.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
   return Model::load(reader, load, pool);
+}
+
+/// The best ones that run here, or the ones that QUENCH_ISA forces. What the processor has and the system keeps back is worth a warning:
+/// somebody can change that.
+const KernelTable& chosen_kernels() {
+  const char* forced = std::getenv("QUENCH_ISA");
+  const bool by_choice = forced != nullptr && *forced != '\0';
+  for (const Refusal& refusal : cpu_features().refusals) {
+    const std::string sentence = cpu_features().describe(refusal);
+    if (refusal.cause == RefusalCause::kSystem && !by_choice) {
+      log_warning(sentence);
+    } else {
+      log_info(sentence);
+    }
+  }
+  return kernels_for(selected_isa());
 }
 
 int hex_digit(char c) noexcept {
@@ -109,7 +128,7 @@ void add_model_change_options(CLI::App& command, ModelOptions& options) {
 }
 
 LoadedModel::LoadedModel(const std::string& path, const ModelOptions& options)
-    : reader(path), pool(options.threads), compute{kernels_for(selected_isa()), pool}, cache_type(options.parsed_cache_type()), model([&] {
+    : reader(path), pool(options.threads), compute{chosen_kernels(), pool}, cache_type(options.parsed_cache_type()), model([&] {
         check_cache_fits(reader, cache_type);
         const double start = now_seconds();
         Model loaded = load_with_progress(reader, options, pool);

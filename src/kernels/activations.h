@@ -56,6 +56,9 @@ class Activations {
   [[nodiscard]] const std::int8_t* quants_row(std::size_t row) const noexcept {
     return reinterpret_cast<const std::int8_t*>(quants_.data()) + stored(row) * row_elements_;
   }
+  /// Elements from one row to the next of quants or bf16, and whether the rows do lie so: not after select.
+  [[nodiscard]] std::size_t row_stride() const noexcept { return row_elements_; }
+  [[nodiscard]] bool rows_in_order() const noexcept { return selection_ == nullptr; }
   [[nodiscard]] const float* scales_row(std::size_t row) const noexcept { return scales_.data() + stored(row) * scales_per_row_; }
   [[nodiscard]] const std::int16_t* sums_row(std::size_t row) const noexcept {
     return sums_.data() + stored(row) * (columns_ / kSumElements);

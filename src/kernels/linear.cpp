@@ -10,18 +10,13 @@
 namespace quench {
 namespace {
 
-// An item's weights and its activations share a core's L2 (512 KiB on Zen 3, the smallest in use here), with room left for the results:
-// the weights are read once from memory and then once per token block from L2, the activations once per tile from L2.
+// Of a core's L2; the rest of it is TokenBlocking::activation_bytes.
 constexpr std::size_t kItemWeightBytes = 128 << 10;
-constexpr std::size_t kItemActivationBytes = 192 << 10;
 
 // Enough items that threads which start late or run slow even out. An item is at least so many weight bytes times tokens: some
 // microseconds of work, against 0.1 for claiming it.
 constexpr std::size_t kItemsPerThread = 8;
 constexpr std::size_t kMinItemWeightBytes = 16 << 10;
-
-// Kernels take tokens in groups of at most this many; a block that is a multiple leaves no remainder inside.
-constexpr std::size_t kTokenGroup = 12;
 
 std::size_t activation_row_bytes(const Activations& x) noexcept {
   switch (x.kind()) {
@@ -45,15 +40,14 @@ Extent extent_of(const LinearJob& job, const Activations& x) noexcept {
 }
 
 /// The last tile of a matrix whose rows are no multiple of 16: through a buffer, so that only real rows are written.
-void run_ragged_tile(LinearKernel kernel, LinearTile tile, std::size_t rows) noexcept {
-  constexpr std::size_t kTokens = kTokenGroup;
-  alignas(64) std::array<float, kTokens * kTileRows> buffer;
+void run_ragged_tile(LinearKernel kernel, std::size_t group, LinearTile tile, std::size_t rows) noexcept {
+  alignas(64) std::array<float, kMaxTokenGroup * kTileRows> buffer;
   LinearTile part = tile;
   part.out = buffer.data();
   part.out_stride = kTileRows;
-  for (std::size_t t = 0; t < tile.n_tokens; t += kTokens) {
+  for (std::size_t t = 0; t < tile.n_tokens; t += group) {
     part.first_token = tile.first_token + t;
-    part.n_tokens = std::min(kTokens, tile.n_tokens - t);
+    part.n_tokens = std::min(group, tile.n_tokens - t);
     kernel(part);
     for (std::size_t i = 0; i < part.n_tokens; ++i) {
       std::memcpy(tile.out + (t + i) * tile.out_stride, buffer.data() + i * kTileRows, rows * sizeof(float));
@@ -61,9 +55,10 @@ void run_ragged_tile(LinearKernel kernel, LinearTile tile, std::size_t rows) noe
   }
 }
 
-void run_item(LinearKernel kernel, const LinearJob& job, const Activations& x, std::size_t first_tile, std::size_t last_tile,
+void run_item(const KernelTable& kernels, const LinearJob& job, const Activations& x, std::size_t first_tile, std::size_t last_tile,
               std::size_t first_token, std::size_t n_tokens) noexcept {
   const PackedMatrix& weights = *job.weights;
+  const LinearKernel kernel = kernels.linear_for(weights.format(), n_tokens);
   for (std::size_t index = first_tile; index < last_tile; ++index) {
     const std::size_t first_row = index * kTileRows;
     const LinearTile tile{.tile = weights.tile(index),
@@ -77,7 +72,7 @@ void run_item(LinearKernel kernel, const LinearJob& job, const Activations& x, s
     if (rows >= kTileRows) {
       kernel(tile);
     } else {
-      run_ragged_tile(kernel, tile, rows);
+      run_ragged_tile(kernel, kernels.blocking.group, tile, rows);
     }
   }
 }
@@ -85,9 +80,10 @@ void run_item(LinearKernel kernel, const LinearJob& job, const Activations& x, s
 /// How the products are cut: each job's tiles into groups, its tokens into blocks. Results do not depend on it.
 class Cut {
  public:
-  Cut(std::span<const LinearJob> jobs, const Activations& x, std::size_t threads) noexcept : x_(x) {
-    const std::size_t fitting = std::max<std::size_t>(1, kItemActivationBytes / activation_row_bytes(x));
-    token_block_ = round_up(fitting, kTokenGroup);
+  Cut(const Compute& compute, std::span<const LinearJob> jobs, const Activations& x) noexcept : kernels_(compute.kernels), x_(x) {
+    const std::size_t fitting = std::max<std::size_t>(1, kernels_.blocking.activation_bytes / activation_row_bytes(x));
+    token_block_ = round_up(fitting, kernels_.blocking.group);
+    const auto threads = static_cast<std::size_t>(compute.pool.thread_count());
     std::size_t work = 0;  // weight bytes times token blocks
     std::size_t most_tokens = 1;
     for (const LinearJob& job : jobs) {
@@ -105,13 +101,13 @@ class Cut {
   }
 
   /// Item `index` of a job: token blocks vary fastest, so that a thread which takes neighbouring items keeps the weights in its cache.
-  void run(LinearKernel kernel, const LinearJob& job, std::size_t index) const noexcept {
+  void run(const LinearJob& job, std::size_t index) const noexcept {
     const Extent extent = extent_of(job, x_);
     const std::size_t token_blocks = ceil_div(extent.tokens, token_block_);
     const std::size_t per_item = tiles_per_item(job, extent);
     const std::size_t first_tile = index / token_blocks * per_item;
     const std::size_t first_token = index % token_blocks * token_block_;
-    run_item(kernel, job, x_, extent.first_tile + first_tile, extent.first_tile + std::min(first_tile + per_item, extent.tiles),
+    run_item(kernels_, job, x_, extent.first_tile + first_tile, extent.first_tile + std::min(first_tile + per_item, extent.tiles),
              job.first_token + first_token, std::min(token_block_, extent.tokens - first_token));
   }
 
@@ -120,6 +116,7 @@ class Cut {
     return std::clamp<std::size_t>(item_weight_bytes_ / job.weights->tile_bytes(), 1, extent.tiles);
   }
 
+  const KernelTable& kernels_;
   const Activations& x_;
   std::size_t token_block_ = 0;
   std::size_t item_weight_bytes_ = 0;
@@ -150,7 +147,7 @@ void linear(const Compute& compute, const PackedMatrix& weights, const Activatio
 
 void linear_jobs(const Compute& compute, std::span<LinearJob> jobs, const Activations& x) {
   if (x.rows() == 0 || jobs.empty()) return;
-  const Cut cut(jobs, x, static_cast<std::size_t>(compute.pool.thread_count()));
+  const Cut cut(compute, jobs, x);
   std::size_t items = 0;
   for (LinearJob& job : jobs) {
     job.first_item = items;
@@ -160,7 +157,7 @@ void linear_jobs(const Compute& compute, std::span<LinearJob> jobs, const Activa
   compute.pool.run(items, [&](std::size_t index, int) noexcept {
     const std::size_t item = streams.item(index);
     const LinearJob& job = *std::prev(std::ranges::upper_bound(jobs, item, {}, &LinearJob::first_item));
-    cut.run(compute.kernels.linear[static_cast<std::size_t>(job.weights->format())], job, item - job.first_item);
+    cut.run(job, item - job.first_item);
   });
 }
 

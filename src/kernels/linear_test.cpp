@@ -140,6 +140,67 @@ TEST_P(EveryFormat, BytesWithoutAnyOrderGiveTheSameBits) {
   }
 }
 
+/// The first `tokens` of a product; each result is of its token alone.
+std::vector<float> first_tokens(const std::vector<float>& product, std::size_t tokens, std::size_t rows) {
+  return {product.begin(), product.begin() + static_cast<std::ptrdiff_t>(tokens * rows)};
+}
+
+TEST_P(EveryFormat, EveryNumberOfTokensGivesTheSameBits) {
+  Xoshiro256 random(13);
+  ThreadPool pool(1);
+  constexpr std::size_t kRows = 19;
+  constexpr std::size_t kTokens = 72;
+  const std::size_t columns = columns_near(288);
+  const PackedMatrix matrix = pack(GetParam(), kRows, columns, random_file(GetParam(), kRows, columns, random));
+  const std::vector<float> x = random_activations(kTokens * columns, random);
+  const std::vector<float> want = product(kernels_for(Isa::kScalar), pool, matrix, x);
+  for (const KernelTable* kernels : tables_under_test()) {
+    for (std::size_t tokens = 1; tokens <= kTokens; tokens += tokens < 40 ? 1 : 8) {
+      ASSERT_TRUE(same_bits(product(*kernels, pool, matrix, first_tokens(x, tokens, columns)), first_tokens(want, tokens, kRows)))
+          << kernels->name << ", " << tokens << " tokens";
+    }
+  }
+}
+
+TEST_P(EveryFormat, LongRowsGiveTheSameBits) {
+  Xoshiro256 random(14);
+  ThreadPool pool(1);
+  constexpr std::size_t kRows = 16;
+  constexpr std::size_t kTokens = 21;
+  const std::size_t columns = columns_near(2400);
+  const PackedMatrix matrix = pack(GetParam(), kRows, columns, random_file(GetParam(), kRows, columns, random));
+  const std::vector<float> x = random_activations(kTokens * columns, random);
+  const std::vector<float> want = product(kernels_for(Isa::kScalar), pool, matrix, x);
+  for (const KernelTable* kernels : tables_under_test()) {
+    ASSERT_TRUE(same_bits(product(*kernels, pool, matrix, x), want)) << kernels->name;
+  }
+}
+
+TEST_P(EveryFormat, SelectedTokensGiveTheBitsOfTheirRows) {
+  Xoshiro256 random(15);
+  ThreadPool pool(1);
+  constexpr std::size_t kRows = 16;
+  constexpr std::array<std::uint32_t, 18> kChosen = {11, 2, 2, 0, 7, 8, 9, 3, 10, 1, 4, 6, 5, 11, 0, 3, 1, 9};
+  const std::size_t columns = columns_near(1200);
+  const PackedMatrix matrix = pack(GetParam(), kRows, columns, random_file(GetParam(), kRows, columns, random));
+  const std::vector<float> x = random_activations(12 * columns, random);
+  const std::vector<float> all = product(kernels_for(Isa::kScalar), pool, matrix, x);
+  for (const KernelTable* kernels : tables_under_test()) {
+    for (const std::size_t count : {std::size_t{3}, kChosen.size()}) {
+      const Compute compute{*kernels, pool};
+      Activations activations(12, columns);
+      activations.assign(compute, activation_kind(GetParam()), x.data(), 12, columns, columns);
+      activations.select({kChosen.data(), count});
+      std::vector<float> out(count * kRows);
+      linear(compute, matrix, activations, out.data(), kRows);
+      for (std::size_t t = 0; t < count; ++t) {
+        const std::vector<float> want(all.begin() + kChosen[t] * kRows, all.begin() + (kChosen[t] + 1) * kRows);
+        ASSERT_TRUE(same_bits({out.begin() + static_cast<std::ptrdiff_t>(t * kRows), out.end()}, want)) << kernels->name << ", token " << t;
+      }
+    }
+  }
+}
+
 TEST_P(EveryFormat, ResultsDoNotDependOnTheOtherTokensOrTheThreads) {
   Xoshiro256 random(10);
   ThreadPool one(1);
@@ -175,6 +236,27 @@ TEST(Linear, AOneHotTokenReadsTheWeightsOfItsColumn) {
   for (const Isa isa : available_isas()) {
     const std::vector<float> out = product(kernels_for(isa), pool, matrix, x);
     for (std::size_t r = 0; r < kRows; ++r) EXPECT_EQ(out[r], 2.0f * weights[r * kColumns + 37]);
+  }
+}
+
+TEST(Linear, Bf16WeightsCountFromTwoToTheMinus56OnEveryInstructionSet) {
+  ThreadPool pool(1);
+  constexpr std::size_t kRows = 16;
+  constexpr std::size_t kColumns = 34;
+  constexpr std::size_t kColumn = 33;
+  constexpr std::array kLargestBelow = {0x1.FEp-57f, -0x1.FEp-57f, 0x1p-130f, -0.0f};
+  constexpr std::array kSmallest = {0x1p-56f, -0x1p-56f, 0x1.02p-56f, 1.0f};
+  std::vector<BF16> weights(kRows * kColumns);
+  for (std::size_t r = 0; r < kRows; ++r) weights[r * kColumns + kColumn] = to_bf16(r < 8 ? kLargestBelow[r % 4] : kSmallest[r % 4]);
+  PackedMatrix matrix(Format::kBF16, kRows, kColumns, "test");
+  matrix.pack_rows(0, std::as_bytes(std::span<const BF16>(weights)));
+  std::vector<float> x(kColumns, 0.0f);
+  x[kColumn] = 2.0f;
+  std::vector<const KernelTable*> tables = tables_under_test();
+  tables.push_back(&kernels_for(Isa::kScalar));
+  for (const KernelTable* table : tables) {
+    const std::vector<float> out = product(*table, pool, matrix, x);
+    for (std::size_t r = 0; r < kRows; ++r) EXPECT_EQ(out[r], r < 8 ? 0.0f : 2.0f * kSmallest[r % 4]) << table->name << ", row " << r;
   }
 }
 

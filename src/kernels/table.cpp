@@ -51,6 +51,18 @@ const KernelTable& kernels_for(Isa isa) {
       return table;
     }
 #endif
+#if defined(QUENCH_HAVE_AMX) && defined(QUENCH_HAVE_AVX512)
+    case Isa::kAmx: {
+      static const KernelTable table = [isa] {
+        KernelTable over = kernels_for(Isa::kAvx512);
+        over.isa = isa;
+        over.name = isa_name(isa).data();
+        amx::fill_linear(over, cpu_features().amx_bf16);
+        return over;
+      }();
+      return table;
+    }
+#endif
 #ifdef QUENCH_HAVE_NEON
     case Isa::kNeon: {
       static const KernelTable table =
@@ -67,13 +79,20 @@ const KernelTable& kernels_for(Isa isa) {
 
 std::vector<KernelPath> kernel_paths(const KernelTable& table) {
   const KernelTable& scalar = kernels_for(Isa::kScalar);
+  // The table of tiles has no kernels of its own but for products.
+  const std::string_view others = table.isa == Isa::kAmx ? isa_name(Isa::kAvx512) : table.name;
   std::vector<KernelPath> paths;
   const auto add = [&](std::string operation, auto kernel, auto scalar_kernel) {
-    paths.push_back({std::move(operation), kernel == scalar_kernel ? scalar.name : table.name});
+    paths.push_back({std::move(operation), std::string(kernel == scalar_kernel ? scalar.name : others)});
   };
   for (const FormatInfo& info : all_formats()) {
     const auto slot = static_cast<std::size_t>(info.format);
-    if (table.linear[slot] != nullptr) add("linear " + std::string(info.name), table.linear[slot], scalar.linear[slot]);
+    if (table.linear[slot] == nullptr) continue;
+    add("linear " + std::string(info.name), table.linear_for(info.format, 1), scalar.linear[slot]);
+    if (table.linear_few[slot] == nullptr) continue;
+    const std::string vectors = std::exchange(paths.back().path, table.name);
+    const int few = table.few_tokens[slot];
+    if (few > 1) paths.back().path += "; " + vectors + " for fewer than " + std::to_string(few) + " tokens";
   }
   add("quantize_block32", table.quantize_block32, scalar.quantize_block32);
   add("quantize_block256", table.quantize_block256, scalar.quantize_block256);

@@ -33,6 +33,16 @@ using LinearKernel = void (*)(const LinearTile&) noexcept;
 
 inline constexpr std::size_t kFormatSlots = 64;
 
+/// How the tokens of a product are cut for one set of kernels (kernels/linear.cpp).
+struct TokenBlocking {
+  /// Kernels take tokens in groups of at most this many, up to kMaxTokenGroup; a block that is a multiple leaves no remainder inside.
+  std::size_t group = 12;
+  /// A block's activations and an item's weights share a core's L2 (512 KiB on Zen 3, the smallest in use here), with room left for the
+  /// results: the weights are read once from memory and then once per token block from L2, the activations once per tile from L2.
+  std::size_t activation_bytes = 192 << 10;
+};
+inline constexpr std::size_t kMaxTokenGroup = 32;
+
 enum class RopeStyle {
   kHalf,        ///< channel i pairs with i + n/2 (NeoX: qwen, gemma)
   kInterleaved  ///< channel 2i pairs with 2i + 1 (llama)
@@ -44,6 +54,15 @@ struct KernelTable {
   const char* name = "scalar";
 
   std::array<LinearKernel, kFormatSlots> linear{};  ///< by Format number; null = not a format
+  /// A tile of 16 x 16 results costs as much for one token as for 16: with fewer tokens than few_tokens, linear_few runs. Same bits.
+  std::array<LinearKernel, kFormatSlots> linear_few{};
+  std::array<std::uint8_t, kFormatSlots> few_tokens{};
+  TokenBlocking blocking;
+
+  [[nodiscard]] LinearKernel linear_for(Format format, std::size_t n_tokens) const noexcept {
+    const auto slot = static_cast<std::size_t>(format);
+    return n_tokens < few_tokens[slot] ? linear_few[slot] : linear[slot];
+  }
 
   /// n is a multiple of 32 (256). sums: one per 16.
   void (*quantize_block32)(const float* x, std::size_t n, std::int8_t* quants, float* scales, std::int16_t* sums) noexcept = nullptr;
@@ -85,10 +104,11 @@ struct KernelTable {
 /// The kernels for an ISA that isa_available() allows.
 [[nodiscard]] const KernelTable& kernels_for(Isa isa);
 
-/// Which code an entry of a table runs: an operation that an instruction set has no kernel for runs the scalar one.
+/// Which code an entry of a table runs: an operation that an instruction set has no kernel for runs the scalar one, on tiles that of
+/// avx512.
 struct KernelPath {
   std::string operation;  ///< "rms_norm", "linear q4_K", ...
-  std::string_view path;  ///< the table's name, or "scalar"
+  std::string path;       ///< the table's name, another's, or "amx; avx512 for fewer than 6 tokens"
 };
 /// One per entry, in the order of the table; formats without a kernel anywhere are left out. For `quench info`.
 [[nodiscard]] std::vector<KernelPath> kernel_paths(const KernelTable& table);

@@ -5,7 +5,8 @@
 #include "base/cpu.h"
 #include "kernels/table.h"
 
-#ifdef QUENCH_HAVE_EMULATED_AVX512
+#ifdef QUENCH_HAVE_EMULATED_KERNELS
+#include "kernels/amx/emulated/emulated_amx.h"
 #include "kernels/avx512/emulated/emulated_avx512.h"
 #endif
 
@@ -17,8 +18,8 @@ namespace quench {
   for (const Isa isa : available_isas()) {
     if (isa != Isa::kScalar) tables.push_back(&kernels_for(isa));
   }
-#ifdef QUENCH_HAVE_EMULATED_AVX512
-  if (isa_available(Isa::kAvx2)) tables.push_back(&emulated_avx512_kernels());
+#ifdef QUENCH_HAVE_EMULATED_KERNELS
+  if (isa_available(Isa::kAvx2)) tables.insert(tables.end(), {&emulated_avx512_kernels(), &emulated_amx_kernels()});
 #endif
   return tables;
 }

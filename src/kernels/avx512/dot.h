@@ -30,6 +30,7 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
     return _mm512_and_si512(v, _mm512_set1_epi8(kMask));
   }
   static B or_bytes(B a, B b) noexcept { return _mm512_or_si512(a, b); }
+  static I pair_dot(I acc, I pairs, const std::int16_t* x) noexcept { return _mm512_dpwssd_epi32(acc, pairs, broadcast4(x)); }
 
 #ifndef QUENCH_EMULATE_AVX512
   static B load_table(const std::uint8_t* p) noexcept {
@@ -41,9 +42,6 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
   }
   static I pairs_from_i8(const std::byte* p) noexcept {
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-  }
-  static I pair_dot(I acc, I pairs, const std::int16_t* x) noexcept {
-    return _mm512_add_epi32(acc, _mm512_madd_epi16(pairs, broadcast4(x)));
   }
   static I even_scale(I pairs) noexcept { return odd_scale(_mm512_slli_epi32(pairs, 16)); }
   static I odd_scale(I pairs) noexcept { return _mm512_srai_epi32(pairs, 16); }
@@ -61,9 +59,6 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
     _mm512_store_si512(at, indices);
     for (std::size_t i = 0; i < kBytes; ++i) at[i] = bytes[at[i]];
     return _mm512_load_si512(at);
-  }
-  static I pair_dot(I acc, I pairs, const std::int16_t* x) noexcept {
-    return _mm512_add_epi32(acc, simde_mm512_madd_epi16(pairs, broadcast4(x)));
   }
   static I even_scale(I pairs) noexcept { return odd_scale(_mm512_slli_epi32(pairs, 16)); }
   static I odd_scale(I pairs) noexcept {

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/avx512/dot.h"
+
+// Included only by units that are compiled for the instruction sets of avx512: tiles are inline assembly and need no flags.
+namespace quench::amx {
+
+/// The lanes of AVX-512, and what folding scales into bytes needs besides: 32 words.
+struct WordLanes : avx512::DotLanes {
+  static B set1_words(int v) noexcept { return _mm512_set1_epi16(static_cast<short>(v)); }
+  static B multiply_words(B a, B b) noexcept { return _mm512_mullo_epi16(a, b); }
+  static B add_words(B a, B b) noexcept { return _mm512_add_epi16(a, b); }
+  static B subtract_words(B a, B b) noexcept { return _mm512_sub_epi16(a, b); }
+  static B subtract_bytes(B a, B b) noexcept { return _mm512_sub_epi8(a, b); }
+  static B xor_bytes(B a, B b) noexcept { return _mm512_xor_si512(a, b); }
+  static B set1_bytes(int v) noexcept { return _mm512_set1_epi8(static_cast<char>(v)); }
+  static B low_bytes(B words) noexcept { return _mm512_and_si512(words, set1_words(0x00FF)); }
+  static B words_right_8(B a) noexcept { return _mm512_srli_epi16(a, 8); }
+  static B words_left_8(B a) noexcept { return _mm512_slli_epi16(a, 8); }
+  template <int kBits>
+  static B words_right(B a) noexcept {
+    return _mm512_srli_epi16(a, kBits);
+  }
+  static B and_words(B a, int mask) noexcept { return _mm512_and_si512(a, set1_words(mask)); }
+  /// The even bytes of a and the odd bytes of b.
+  static B join_bytes(B even_from, B odd_from) noexcept {
+    constexpr int kSelect = 0xCA;  // first ? second : third, bit by bit
+    return _mm512_ternarylogic_epi32(set1_words(0x00FF), even_from, odd_from, kSelect);
+  }
+  static void store_bytes(std::byte* p, B v) noexcept { _mm512_store_si512(p, v); }
+
+  /// The lower (upper) word of every pair, twice.
+  static B lower_words(I pairs) noexcept { return or_i(and_i(pairs, set1_i(0xFFFF)), shift_left<16>(pairs)); }
+  static B upper_words(I pairs) noexcept { return or_i(shift_right<16>(pairs), and_i(pairs, set1_i(static_cast<int>(0xFFFF0000u)))); }
+
+  /// Zero for the bf16 whose magnitude is below 2^-56.
+  static B flush_bf16(B weights) noexcept {
+    constexpr int kSmallest = 0x2380;  // 2^-56
+#ifndef QUENCH_EMULATE_AVX512
+    const __mmask32 kept = _mm512_cmpge_epu16_mask(and_words(weights, 0x7FFF), set1_words(kSmallest));
+    return _mm512_maskz_mov_epi16(kept, weights);
+#else
+    alignas(64) std::uint16_t words[32];
+    _mm512_store_si512(words, weights);
+    for (std::uint16_t& word : words) word = (word & 0x7FFF) < kSmallest ? std::uint16_t{0} : word;
+    return _mm512_load_si512(words);
+#endif
+  }
+};
+
+}  // namespace quench::amx
