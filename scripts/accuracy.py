@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """KL divergence of quench's and of llama.cpp's logits from a float64 forward pass on the dequantized weights.
 
-usage: accuracy.py MODEL.gguf [MODEL.gguf ...] [--quench build/release/quench] [--windows 8] [--tokens 512]
+usage: accuracy.py MODEL.gguf [MODEL.gguf ...] [--quench build/release/quench] [--windows 8] [--tokens 512] [--caches f16,q8_0]
 
 Needs a Python with numpy, gguf 0.19.0 and llama-cpp-python 0.3.36 (built without AMX: AMX kernels change llama.cpp's values).
 For each model the fixed text tests/corpus/prose/scripts.txt is tokenized, cut into windows, and every position of each window is scored
@@ -156,7 +156,7 @@ def start_ids(reference):
 
 
 class LlamaCpp:
-    def __init__(self, path: str, most_tokens: int):
+    def __init__(self, path: str, most_tokens: int, cache: str):
         import llama_cpp
 
         self.api = llama_cpp
@@ -168,6 +168,10 @@ class LlamaCpp:
         params = llama_cpp.llama_context_default_params()
         params.n_ctx, params.n_batch, params.n_ubatch = most_tokens + 64, most_tokens, most_tokens
         params.n_threads = params.n_threads_batch = 1
+        if cache == "q8_0":
+            # ggml's number of the type; only flash attention reads such values.
+            params.type_k = params.type_v = 8
+            params.flash_attn_type = 1
         self.context = llama_cpp.llama_init_from_model(self.model, params)
 
     def logits(self, ids):
@@ -188,9 +192,9 @@ class LlamaCpp:
         self.api.llama_model_free(self.model)
 
 
-def quench_logits(program, path, ids):
+def quench_logits(program, path, ids, cache):
     with tempfile.NamedTemporaryFile(suffix=".f32") as out:
-        command = [program, "logits", path, "--ids", " ".join(map(str, ids)), "--out", out.name, "--all"]
+        command = [program, "logits", path, "--ids", " ".join(map(str, ids)), "--out", out.name, "--all", "--cache-type", cache]
         subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
         return np.fromfile(out.name, "<f4").reshape(len(ids), -1)
 
@@ -219,17 +223,20 @@ def measure(options, path):
     ids = np.array(subprocess.run([program, "tokenize", path, str(TEXT), "--no-special"], check=True, capture_output=True).stdout.split(), dtype=np.int64)
     if len(ids) < options.tokens:
         sys.exit(f"{path}: the text has only {len(ids)} tokens")
-    reference, peer = ReferenceModel(path), LlamaCpp(path, options.tokens)
-    ours, theirs, same = [], [], 0
+    reference = ReferenceModel(path)
+    peers = {cache: LlamaCpp(path, options.tokens, cache) for cache in options.caches}
+    ours, theirs, same = ({cache: [] for cache in peers} for _ in range(3))
     for window in windows_of(ids, options.windows, options.tokens, np.array(start_ids(reference), dtype=np.int64)):
         expected = log_softmax(reference.logits(window))
-        mine = quench_logits(program, path, window)
-        ours.append(kl(expected, mine))
-        theirs.append(kl(expected, peer.logits(window)))
-        same += int((expected.argmax(-1) == mine.argmax(-1)).sum())
-    peer.close()
-    ours, theirs = np.concatenate(ours), np.concatenate(theirs)
-    return len(ours), ours.mean(), theirs.mean(), same
+        for cache, peer in peers.items():
+            mine = quench_logits(program, path, window, cache)
+            ours[cache].append(kl(expected, mine))
+            theirs[cache].append(kl(expected, peer.logits(window)))
+            same[cache].append(expected.argmax(-1) == mine.argmax(-1))
+    for cache, peer in peers.items():
+        peer.close()
+        mine, other = np.concatenate(ours[cache]), np.concatenate(theirs[cache])
+        yield cache, len(mine), mine.mean(), other.mean(), np.concatenate(same[cache]).mean()
 
 
 def main():
@@ -238,16 +245,17 @@ def main():
     parser.add_argument("--quench", default="build/release/quench")
     parser.add_argument("--windows", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=512)
+    parser.add_argument("--caches", type=lambda text: text.split(","), default=["f16"], help="types of the KV cache, by comma")
     options = parser.parse_args()
-    print("| model | positions | KL quench | KL llama.cpp | ratio | same best token |")
-    print("|---|---|---|---|---|---|")
+    print("| model | cache | positions | KL quench | KL llama.cpp | ratio | same best token |")
+    print("|---|---|---|---|---|---|---|")
     failed = False
     for path in options.models:
-        positions, ours, theirs, same = measure(options, path)
-        passes = ours <= ALLOWED_RATIO * theirs or ours < NOISE_FLOOR
-        failed |= not passes
-        print(f"| {pathlib.Path(path).stem} | {positions} | {ours:.3e} | {theirs:.3e} | {ours / theirs:.3f}{'' if passes else ' (!)'} | "
-              f"{100 * same / positions:.2f} % |", flush=True)
+        for cache, positions, ours, theirs, same in measure(options, path):
+            passes = ours <= ALLOWED_RATIO * theirs or ours < NOISE_FLOOR
+            failed |= not passes
+            print(f"| {pathlib.Path(path).stem} | {cache} | {positions} | {ours:.3e} | {theirs:.3e} | "
+                  f"{ours / theirs:.3f}{'' if passes else ' (!)'} | {100 * same:.2f} % |", flush=True)
     sys.exit(1 if failed else 0)
 
 

@@ -79,8 +79,7 @@ std::string bench_table(const BenchReport& report) {
 std::string bench_csv(const BenchReport& report) {
   std::string text =
       "model,processor,isa,threads,chunk,test,depth,tokens,sequences,repetitions,tokens_per_second,min,max,stddev,gigabytes_per_second,"
-      "read_share,"
-      "gigaoperations_per_second,operation_share,peak_resident_bytes\n";
+      "read_share,gigaoperations_per_second,operation_share,peak_resident_bytes\n";
   for (const BenchRow& row : report.rows) {
     const Samples rates = row.rates();
     text += fmt::format("{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{},{:.6g},{},{}\n", csv_field(report.model),
@@ -95,7 +94,8 @@ std::string bench_csv(const BenchReport& report) {
 nlohmann::ordered_json roofline_json(const Roofline& roofline) {
   return {{"bytes_per_second", roofline.bytes_per_second},
           {"int8_per_second", roofline.int8_per_second},
-          {"f32_per_second", roofline.f32_per_second}};
+          {"f32_per_second", roofline.f32_per_second},
+          {"bf16_per_second", roofline.bf16_per_second}};
 }
 
 nlohmann::ordered_json row_json(const BenchRow& row) {
@@ -115,6 +115,7 @@ nlohmann::ordered_json row_json(const BenchRow& row) {
   json["bytes"] = row.cost.bytes();
   json["int8_operations"] = row.cost.int8_operations;
   json["f32_operations"] = row.cost.f32_operations;
+  json["bf16_operations"] = row.cost.bf16_operations;
   json["gigabytes_per_second"] = row.gigabytes_per_second();
   json["gigaoperations_per_second"] = row.gigaoperations_per_second();
   json["read_share"] = json_number(row.read_share());

@@ -14,6 +14,7 @@ struct Roofline {
   double bytes_per_second = 0;
   double int8_per_second = 0;
   double f32_per_second = 0;
+  double bf16_per_second = 0;  ///< 0 = that of f32
 
   /// The better of each.
   void raise(const Roofline& other) noexcept;

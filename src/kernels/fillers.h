@@ -28,6 +28,7 @@ QUENCH_DECLARE_FILLERS(neon)
 namespace amx {
 /// Over a table of AVX-512 kernels, which stay for few tokens, and for bf16 unless the processor multiplies that, too (AMX-BF16).
 void fill_linear(KernelTable& table, bool with_bf16);
+void fill_peaks(KernelTable& table, bool with_bf16);
 }  // namespace amx
 
 }  // namespace quench

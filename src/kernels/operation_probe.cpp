@@ -26,7 +26,8 @@ std::optional<double> rate_of(std::uint64_t (*peak)(std::size_t) noexcept, Threa
 
 OperationRates measure_operation_rates(const Compute& compute) {
   return {.int8_per_second = rate_of(compute.kernels.int8_dot_peak, compute.pool),
-          .f32_per_second = rate_of(compute.kernels.f32_fma_peak, compute.pool)};
+          .f32_per_second = rate_of(compute.kernels.f32_fma_peak, compute.pool),
+          .bf16_per_second = rate_of(compute.kernels.bf16_dot_peak, compute.pool)};
 }
 
 }  // namespace quench

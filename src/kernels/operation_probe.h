@@ -11,6 +11,7 @@ namespace quench {
 struct OperationRates {
   std::optional<double> int8_per_second;  ///< int8 dot products: a multiplication and an addition are two operations
   std::optional<double> f32_per_second;   ///< f32 fma
+  std::optional<double> bf16_per_second;  ///< bf16 dot products, where they have instructions of their own
 };
 
 /// One pass, some milliseconds.

@@ -58,6 +58,7 @@ const KernelTable& kernels_for(Isa isa) {
         over.isa = isa;
         over.name = isa_name(isa).data();
         amx::fill_linear(over, cpu_features().amx_bf16);
+        amx::fill_peaks(over, cpu_features().amx_bf16);
         return over;
       }();
       return table;

@@ -99,6 +99,7 @@ struct KernelTable {
   /// f32 fma, operands in registers. They return how many operations that was, a multiplication and an addition being two. Null = none.
   std::uint64_t (*int8_dot_peak)(std::size_t rounds) noexcept = nullptr;
   std::uint64_t (*f32_fma_peak)(std::size_t rounds) noexcept = nullptr;
+  std::uint64_t (*bf16_dot_peak)(std::size_t rounds) noexcept = nullptr;  ///< null where bf16 runs in f32 fma
 };
 
 /// The kernels for an ISA that isa_available() allows.

@@ -37,8 +37,13 @@ class Pass {
     const PackedMatrix& matrix = linear.matrix();
     cost_.weight_bytes += matrix.size_bytes() / parts * part;
     const std::uint64_t operations = std::uint64_t{2} * matrix.rows() * matrix.columns() / parts * part * rows;
-    const bool is_float = format_info(matrix.format()).arithmetic == Arithmetic::kFloat;
-    (is_float ? cost_.f32_operations : cost_.int8_operations) += operations;
+    if (matrix.format() == Format::kBF16) {
+      cost_.bf16_operations += operations;
+    } else if (format_info(matrix.format()).arithmetic == Arithmetic::kFloat) {
+      cost_.f32_operations += operations;
+    } else {
+      cost_.int8_operations += operations;
+    }
   }
 
   void add_feed_forward(const LayerWeights& weights, std::size_t rows) noexcept {
@@ -62,7 +67,8 @@ class Pass {
     std::uint64_t pairs = 0;
     for (std::size_t position = end - rows; position < end; ++position) pairs += visible(position);
     // A product and a sum for each channel of the score, and again for the values.
-    cost_.f32_operations += 4 * pairs * config_.query_channels();
+    (layout_.type == CacheType::kQ8_0 ? cost_.int8_operations : cost_.f32_operations) += 2 * pairs * config_.query_channels();
+    cost_.f32_operations += 2 * pairs * config_.query_channels();
     const std::size_t group = layout_.layers[layer].group;
     const std::uint64_t position_bytes = layout_.page_bytes(group) / layout_.groups[group].n_layers / kPagePositions;
     cost_.cache_bytes += position_bytes * (visible(end - rows) + rows - 1);
@@ -84,6 +90,7 @@ StepCost& StepCost::operator+=(const StepCost& other) noexcept {
   cache_bytes += other.cache_bytes;
   int8_operations += other.int8_operations;
   f32_operations += other.f32_operations;
+  bf16_operations += other.bf16_operations;
   return *this;
 }
 
@@ -104,6 +111,7 @@ StepCost decode_cost(const Model& model, const KvLayout& layout, std::size_t pos
     step.cache_bytes *= sequences;
     step.int8_operations *= sequences;
     step.f32_operations *= sequences;
+    step.bf16_operations *= sequences;
     cost += step;
   }
   return cost;
