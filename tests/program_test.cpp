@@ -257,9 +257,25 @@ TEST_F(Program, AFailedSaveDoesNotEndAPipedChat) {
 }
 
 TEST_F(Program, ErrorsAboutWhatAFileHoldsNameIt) {
-  const Ran ran = sh("head -c 20000 model.gguf >cut.gguf; $Q run cut.gguf -p a");
-  EXPECT_EQ(ran.code, 3);
-  expect_says(ran.err, "cut.gguf: ");
+  const gguf::Reader reader(folder_ / "model.gguf");
+  const auto write = [&](const char* name, const gguf::Metadata& metadata) {
+    gguf::Writer writer(folder_ / name, metadata, {{.name = "token_embd.weight", .format = Format::kF32, .dims = {1}}});
+    writer.write(std::as_bytes(std::span("\0\0\0", 4)));
+    writer.finish();
+  };
+  gguf::Metadata metadata = reader.metadata();
+  write("no_weights.gguf", metadata);
+  metadata.set("general.architecture", std::string("nonsense"));
+  write("no_family.gguf", metadata);
+  metadata.set("tokenizer.ggml.model", std::string("nonsense"));
+  write("no_tokenizer.gguf", metadata);
+  for (const auto& [command, name] :
+       {std::pair{"run no_weights.gguf -p a", "no_weights.gguf: weights: "}, std::pair{"run no_family.gguf -p a", "no_family.gguf: "},
+        std::pair{"tokenize no_tokenizer.gguf - </dev/null", "no_tokenizer.gguf: tokenizer.ggml.model is"}}) {
+    const Ran ran = sh(std::string("$Q ") + command);
+    EXPECT_EQ(ran.code, 3) << ran.err;
+    expect_says(ran.err, std::string("quench: error: ") + name);
+  }
 }
 
 }  // namespace
