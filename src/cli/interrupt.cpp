@@ -29,7 +29,7 @@ extern "C" void on_interrupt(int signal) {
 void handle_ending_signals() {
   struct sigaction action{};
   action.sa_handler = on_ending_signal;
-  action.sa_flags = SA_RESETHAND;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before{};
