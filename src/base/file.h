@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,8 @@ namespace quench {
 /// A regular file opened for reading at explicit offsets. Safe to share between threads.
 class File {
  public:
-  /// Throws Error(kIo) when it cannot be opened, Error(kBadRequest) when it is no regular file; both name the path.
+  /// Throws Error(kIo) when it cannot be opened, Error(kBadFile) when it is no regular file; both name the path. Never waits for the
+  /// writer of a fifo.
   explicit File(const std::filesystem::path& path);
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
@@ -57,9 +59,15 @@ class MappedFile {
   std::size_t size_bytes_ = 0;
 };
 
-/// Sequential writer. The file appears under its final name only at commit(): a crash leaves the old one.
+/// Sequential writer.
+///
+/// A regular file appears under its final name only at commit(): a crash leaves the old one, and an interrupted program removes the
+/// unfinished one (remove_unfinished_files). Symbolic links are followed, and a file that is there already keeps its permissions; one
+/// that may not be written is refused, as open(2) does. What is no regular file (a device, a fifo) is written straight into, and so is
+/// standard output, "-".
 class FileWriter {
  public:
+  /// Throws Error(kIo) naming the path, Error(kBadRequest) for "-" when standard output is a terminal.
   explicit FileWriter(const std::filesystem::path& path);
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
@@ -72,15 +80,22 @@ class FileWriter {
   [[nodiscard]] std::uint64_t written_bytes() const noexcept { return written_bytes_; }
 
  private:
+  void open_in_place(int flags);
+  void open_beside(std::optional<unsigned> permissions);
   void flush();
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::string name_;                 ///< of messages
+  std::filesystem::path target_;     ///< links followed
+  std::filesystem::path temporary_;  ///< empty: written in place
   int descriptor_ = -1;
   std::uint64_t written_bytes_ = 0;
   std::string buffer_;
 };
 
-/// A text file of at most `limit_bytes`, or standard input for "-". Throws Error(kBadRequest) naming the limit when it is larger.
+/// Removes the temporary files of all writers. Async-signal-safe: for handlers that end the program.
+void remove_unfinished_files() noexcept;
+
+/// The bytes of a file, fifo or device, at most `limit_bytes`, or of standard input for "-". Throws Error(kBadRequest) naming the limit
+/// when there are more, Error(kBadFile) for a directory, Error(kIo).
 [[nodiscard]] std::string read_text(const std::string& path_or_dash, std::uint64_t limit_bytes);
 
 }  // namespace quench

@@ -1,8 +1,12 @@
 #include "base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <functional>
+#include <thread>
 
 #include "base/error.h"
 
@@ -10,6 +14,21 @@ namespace quench {
 namespace {
 
 std::filesystem::path scratch(const char* name) { return std::filesystem::path(testing::TempDir()) / name; }
+
+/// The same, and nothing lies there.
+std::filesystem::path fresh(const char* name) {
+  std::filesystem::remove_all(scratch(name));
+  return scratch(name);
+}
+
+std::string error_text(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
 
 void write(const std::filesystem::path& path, std::string_view text) { std::ofstream(path, std::ios::binary) << text; }
 
@@ -42,8 +61,14 @@ TEST(File, AMissingFileAndADirectoryAreNamed) {
     const File file(testing::TempDir());
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadRequest);
+    EXPECT_EQ(error.kind(), ErrorKind::kBadFile);
   }
+}
+
+TEST(File, AFifoIsRefusedWithoutWaitingForItsWriter) {
+  const auto path = fresh("quench_file_fifo");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(error_text([&] { const File file(path); }), path.string() + ": is a fifo, not a regular file");
 }
 
 TEST(FileWriter, AnUncommittedFileLeavesTheOldOneAndNoTrace) {
@@ -61,6 +86,77 @@ TEST(FileWriter, AnUncommittedFileLeavesTheOldOneAndNoTrace) {
   for (const auto& entry : std::filesystem::directory_iterator(path.parent_path())) {
     EXPECT_EQ(entry.path().string().find("quench_writer_test.partial"), std::string::npos);
   }
+}
+
+TEST(FileWriter, WritesStraightIntoAFifoAndLeavesItInPlace) {
+  const auto path = fresh("quench_writer_fifo");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::string received;
+  std::thread reader([&] { received = read_text(path.string(), 100); });
+  {
+    FileWriter writer(path);
+    writer.write("through");
+    writer.commit();
+  }
+  reader.join();
+  EXPECT_EQ(received, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+}
+
+TEST(FileWriter, FollowsSymbolicLinksToTheFileThatTheyMean) {
+  const auto folder = fresh("quench_writer_links");
+  std::filesystem::create_directory(folder);
+  write(folder / "there", "old");
+  for (const char* target : {"there", "not_yet"}) {
+    const auto link = folder / (std::string("to_") + target);
+    std::filesystem::create_symlink(target, link);
+    FileWriter writer(link);
+    writer.write("new");
+    writer.commit();
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(read_text((folder / target).string(), 100), "new");
+  }
+}
+
+TEST(FileWriter, KeepsThePermissionsOfTheFileThatItReplaces) {
+  const auto path = fresh("quench_writer_permissions");
+  write(path, "old");
+  constexpr auto kOwnerOnly = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  std::filesystem::permissions(path, kOwnerOnly);
+  FileWriter writer(path);
+  writer.commit();
+  EXPECT_EQ(std::filesystem::status(path).permissions(), kOwnerOnly);
+}
+
+TEST(FileWriter, RefusesWhatMayNotBeWritten) {
+  EXPECT_NE(error_text([] { FileWriter writer(testing::TempDir()); }).find("directory"), std::string::npos);
+  const auto missing = fresh("quench_no_such_folder") / "file";
+  EXPECT_EQ(error_text([&] { FileWriter writer(missing); }), missing.string() + ": cannot create: No such file or directory");
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write any file";
+  const auto path = fresh("quench_writer_read_only");
+  write(path, "old");
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+  EXPECT_NE(error_text([&] { FileWriter writer(path); }).find("Permission denied"), std::string::npos);
+}
+
+TEST(FileWriter, AnInterruptRemovesTheUnfinishedFileAndLeavesTheOldOne) {
+  const auto folder = fresh("quench_writer_interrupt");
+  std::filesystem::create_directory(folder);
+  write(folder / "file", "old");
+  FileWriter writer(folder / "file");
+  writer.write("new");
+  remove_unfinished_files();
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  EXPECT_EQ(read_text((folder / "file").string(), 100), "old");
+}
+
+TEST(ReadText, ReadsAFifoToItsEndAndRefusesAFolder) {
+  const auto path = fresh("quench_text_fifo");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::thread sender([&] { write(path, "12345"); });
+  EXPECT_EQ(read_text(path.string(), 5), "12345");
+  sender.join();
+  EXPECT_NE(error_text([] { (void)read_text(testing::TempDir(), 5); }).find("directory"), std::string::npos);
 }
 
 TEST(ReadText, RefusesAFileAboveTheLimit) {

@@ -38,7 +38,7 @@ void add_chat(CLI::App& app, Action& action) {
   command->footer(
       "Example:\n  quench chat model.gguf 'What is the capital of France?' --temp 0\n"
       "Without a message it is interactive; /help lists the commands there.");
-  add_model_argument(*command, options->model, "words", "MODEL, then the message; without one, an interactive chat");
+  add_model_argument(*command, options->model, "MODEL [MESSAGE]", "GGUF file; what to answer, without it an interactive chat");
   command->add_option("--system,--sys,--system-prompt", options->system, "System message")->type_name("TEXT");
   command
       ->add_option("--chat-template", options->chat_template,
@@ -48,7 +48,8 @@ void add_chat(CLI::App& app, Action& action) {
   command->add_flag("--no-think", options->think_off, "Do not let it reason")->excludes(on);
   command->add_flag("--no-escape", options->no_escape, "Take \\n and the like in the message literally");
   command->add_flag("--ignore-history", options->no_history, "Keep no history of typed lines on disk");
-  options->generation.add_to(*command);
+  options->generation.add_to(*command,
+                             fmt::format("Most tokens of an answer; {} without it, -1 = until the context is full", kDefaultAnswerTokens));
   add_compute_options(*command, options->model);
   add_tokenizer_options(*command, options->model);
   options->sampling.add_to(*command);

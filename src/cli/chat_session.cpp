@@ -14,7 +14,6 @@
 namespace quench::cli {
 namespace {
 
-constexpr std::size_t kDefaultAnswerTokens = 2048;
 constexpr std::uint64_t kConversationLimitBytes = std::uint64_t{64} << 20;
 
 constexpr const char* kHelp =
@@ -75,8 +74,9 @@ ChatSession::ChatSession(ChatOptions options) : options_(std::move(options)) {
   {
     // The cheap checks come before the weights.
     const gguf::Reader reader(options_.model.model);
+    require_weights(reader);
     template_ = pick_template(options_, reader);
-    tokenizer_ = Tokenizer::from_metadata(reader.metadata(), options_.model.tokenizer);
+    tokenizer_ = naming_file(options_.model.model, [&] { return Tokenizer::from_metadata(reader.metadata(), options_.model.tokenizer); });
   }
   loaded_ = std::make_unique<LoadedModel>(options_.model.model, options_.model);
   forward_ =
@@ -111,7 +111,7 @@ GenerationResult ChatSession::stream(const std::function<GenerationResult(const 
   GenerationHooks hooks;
   hooks.cancel = &interrupt_flag();
   hooks.on_text = [](std::string_view text) { write_answer(text); };
-  const GenerationResult result = turn(hooks);
+  const GenerationResult result = naming_file(options_.model.model, [&] { return turn(hooks); });
   if (!result.text.ends_with('\n')) write_answer("\n");
   if (result.finish == FinishReason::kLength) {
     fmt::print(stderr, "{}\n", styled(Style::kDim, fmt::format("stopped after {} tokens; -n N allows more", result.tokens.size())));
@@ -138,10 +138,10 @@ int ChatSession::interact() {
   while (true) {
     interrupt_flag().store(false);
     const auto message = read_message(editor);
-    if (!message) return 0;
+    if (!message) return failed_command_;
     if (interrupt_flag().load() || message->empty()) continue;
     try {
-      if (handle_line(*message) == Outcome::kQuit) return 0;
+      if (handle_line(*message) == Outcome::kQuit) return failed_command_;
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kIo) throw;
       fmt::print(stderr, "quench: {}\n", error.what());
@@ -180,15 +180,24 @@ ChatSession::Outcome ChatSession::handle_command(const std::string& line) {
     const auto taken_back = conversation_->undo();
     fmt::print(stderr, "{}\n", taken_back ? "took back: " + *taken_back : "there is nothing to take back");
   } else if (name == "/save") {
-    save(argument);
+    attempt([&] { save(argument); });
   } else if (name == "/load") {
-    load(argument);
+    attempt([&] { load(argument); });
   } else if (name == "/stats") {
     show_stats();
   } else {
     fmt::print(stderr, "unknown command {}; /help lists them\n", name);
   }
   return Outcome::kGoOn;
+}
+
+void ChatSession::attempt(const std::function<void()>& command) {
+  try {
+    command();
+  } catch (const Error& error) {
+    fmt::print(stderr, "quench: {}\n", error.what());
+    if (failed_command_ == 0 && !stdin_is_terminal()) failed_command_ = exit_code(error.kind());
+  }
 }
 
 void ChatSession::set_thinking(const std::string& argument) {
@@ -213,7 +222,8 @@ void ChatSession::save(const std::string& file) {
 
 void ChatSession::load(const std::string& file) {
   if (file.empty()) throw_bad_request("/load takes a file name");
-  conversation_->from_json(read_text(file, kConversationLimitBytes));
+  const std::string text = read_text(file, kConversationLimitBytes);
+  naming_file(file, [&] { conversation_->from_json(text); });
   fmt::print(stderr, "loaded {} messages from {}\n", conversation_->messages().size(), file);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,9 @@
 #include "engine/conversation.h"
 
 namespace quench::cli {
+
+/// Of an answer, without -n.
+inline constexpr std::size_t kDefaultAnswerTokens = 2048;
 
 struct ChatOptions {
   ModelOptions model;
@@ -31,7 +35,8 @@ class ChatSession {
 
   /// Streams the answer to stdout. The interrupt flag stops it.
   GenerationResult answer(const std::string& message);
-  /// Reads lines until the end of the input or /quit; returns the exit code. A failed turn is told and the loop goes on.
+  /// Reads lines until the end of the input or /quit; returns the exit code. A failed turn is told and the loop goes on, unless the
+  /// messages come from a script; a failed command never ends it. A script gets the first failure's code in the end.
   int interact();
 
  private:
@@ -42,6 +47,8 @@ class ChatSession {
   GenerationResult stream(const std::function<GenerationResult(const GenerationHooks&)>& turn);
   Outcome handle_line(const std::string& line);
   Outcome handle_command(const std::string& line);
+  /// Says why a command failed and keeps its exit code.
+  void attempt(const std::function<void()>& command);
   void set_thinking(const std::string& argument);
   void save(const std::string& file);
   void load(const std::string& file);
@@ -54,6 +61,7 @@ class ChatSession {
   std::unique_ptr<Forward> forward_;
   std::unique_ptr<KvCache> cache_;
   std::unique_ptr<Conversation> conversation_;
+  int failed_command_ = 0;  ///< exit code of the first, where messages come from a script
 };
 
 }  // namespace quench::cli

@@ -2,21 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "base/error.h"
 #include "base/memory.h"
+#include "cli/option_values.h"
 
 namespace quench::cli {
 
-void GenerationFlags::add_to(CLI::App& command) {
-  command.add_option("-n,--predict,--n-predict", max_tokens, "Most tokens to generate; -1 = until the context is full")->type_name("N");
+void GenerationFlags::add_to(CLI::App& command, const std::string& most_tokens_help) {
+  command.add_option("-n,--predict,--n-predict", max_tokens, most_tokens_help)->check(whole_number(-1, kMostPositions))->type_name("N");
   command.add_option("--stop,--reverse-prompt", stop_texts, "Stop before this text (repeatable)")->type_name("TEXT");
-  command.add_option("--stop-id", stop_ids, "Stop at this token (repeatable)")->type_name("ID");
+  command.add_option("--stop-id", stop_ids, "Stop at this token (repeatable)")
+      ->check(whole_number(0, std::numeric_limits<Token>::max()))
+      ->type_name("ID");
   command.add_flag("--ignore-eos", ignore_end, "Go on past the end-of-text tokens");
   command.add_flag("--stats", stats, "Say on stderr how many tokens, and how fast");
 }
 
 GenerationOptions GenerationFlags::generation_options(const Tokenizer& tokenizer, std::size_t default_tokens) const {
   if (max_tokens && *max_tokens == 0) throw_bad_request("-n 0 generates nothing; give a positive number, or -1 for no limit");
+  for (const Token id : stop_ids) {
+    if (id < tokenizer.vocab_size()) continue;
+    throw_bad_request(fmt::format("--stop-id {} is outside the vocabulary of {}", id, tokenizer.vocab_size()));
+  }
   GenerationOptions options;
   options.max_new_tokens = max_tokens_given() ? static_cast<std::size_t>(*max_tokens) : default_tokens;
   if (!ignore_end) options.stop_ids = tokenizer.end_tokens();
@@ -29,6 +38,11 @@ ContextPlan plan_for(const LoadedModel& loaded, const ModelOptions& options, con
   std::optional<std::size_t> requested;
   if (options.context > 0) requested = static_cast<std::size_t>(options.context);
   return plan_context(loaded.kv_layout(), loaded.model.config().context_length, available_memory_bytes(), forward.chunk(), requested);
+}
+
+void check_fits(const ContextPlan& plan, std::size_t tokens) {
+  if (tokens <= plan.context) return;
+  throw_bad_request(fmt::format("{} tokens exceed the context of {}", tokens, plan.context));
 }
 
 void print_stats(const GenerationResult& result) {

@@ -20,14 +20,18 @@ struct GenerationFlags {
   bool ignore_end = false;
   bool stats = false;
 
-  void add_to(CLI::App& command);
+  /// `most_tokens_help` says of -n what happens without it.
+  void add_to(CLI::App& command, const std::string& most_tokens_help);
   [[nodiscard]] bool max_tokens_given() const noexcept { return max_tokens.has_value() && *max_tokens >= 0; }
-  /// Throws Error(kBadRequest) for -n 0.
+  /// Throws Error(kBadRequest) for -n 0 and for stop ids outside the vocabulary.
   [[nodiscard]] GenerationOptions generation_options(const Tokenizer& tokenizer, std::size_t default_tokens) const;
 };
 
 /// The context that these options and this machine's memory give.
 [[nodiscard]] ContextPlan plan_for(const LoadedModel& loaded, const ModelOptions& options, const Forward& forward);
+
+/// Throws Error(kBadRequest) with both numbers when so many tokens exceed the context.
+void check_fits(const ContextPlan& plan, std::size_t tokens);
 
 /// Tokens and speeds of one answer, on stderr.
 void print_stats(const GenerationResult& result);

@@ -176,7 +176,7 @@ void add_info(CLI::App& app, Action& action) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App* command = app.add_subcommand("info", "Machine, kernels, and what a model file holds and needs");
   command->footer("Example:\n  quench info model.gguf --tensors");
-  add_model_argument(*command, options->model, "words", "MODEL; without it, the machine and the kernels");
+  add_model_argument(*command, options->model, "[MODEL]", "GGUF file; without it, the machine and the kernels");
   add_compute_options(*command, options->model);
   command->add_flag("--tensors", options->tensors, "List every tensor");
   command->add_flag("--full", options->full, "Metadata without shortening, and the kernels");

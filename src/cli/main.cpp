@@ -2,12 +2,19 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <iostream>
+#include <memory>
 #include <new>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "cli/commands.h"
+#include "cli/help_format.h"
 #include "cli/interrupt.h"
+#include "cli/standard_streams.h"
+#include "cli/terminal.h"
 
 namespace quench::cli {
 namespace {
@@ -22,7 +29,8 @@ int run_guarded(const Action& action) {
     fmt::print(stderr, "quench: error: {}\n", error.what());
     return exit_code(error.kind());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "quench: error: out of memory\n");
+    fmt::print(stderr, "quench: error: out of memory: {} are in use, {} free\n", human_bytes(resident_bytes()),
+               human_bytes(available_memory_bytes()));
     return kMemoryExitCode;
   } catch (const std::exception& error) {
     fmt::print(stderr, "quench: error: {}\n", error.what());
@@ -30,10 +38,25 @@ int run_guarded(const Action& action) {
   }
 }
 
+/// Help and version are answers too; their stream must not hide that nobody got them.
+int end_parsing(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream answer;
+  const int code = app.exit(error, answer, std::cerr);
+  if (code != 0) return kUsageExitCode;
+  return run_guarded([&] {
+    write_answer(answer.str());
+    return 0;
+  });
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Runs open-weight language models on CPUs, from a GGUF file to text."};
   app.name("quench");
   app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormat>());
+  // What is given twice: the last one counts, so that a script's options can be overridden. Commands inherit both.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.option_defaults()->always_capture_default();
   app.set_version_flag("--version", std::string("quench ") + QUENCH_VERSION);
   app.footer(
       "Answers go to stdout, everything else to stderr. Exit codes: 0 good, 1 failed check, 2 usage or bad request,\n"
@@ -50,7 +73,10 @@ int run(int argc, char** argv) {
   add_synth(app, action);
   bool verbose = false;
   app.add_flag("-v,--verbose", verbose, "Say more on stderr");
-  app.fallthrough();
+  for (CLI::App* command : app.get_subcommands({})) {
+    command->add_flag("-v,--verbose", verbose, "Say more on stderr");
+    hide_empty_defaults(*command);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -59,8 +85,7 @@ int run(int argc, char** argv) {
       fmt::print(stderr, "quench: error: there is no command '{}'; quench --help lists them\n", argv[1]);
       return kUsageExitCode;
     }
-    const int code = app.exit(error, std::cout, std::cerr);
-    return code == 0 ? 0 : kUsageExitCode;
+    return end_parsing(app, error);
   }
   if (verbose) set_log_level(LogLevel::kDebug);
   return run_guarded(action);
@@ -70,6 +95,8 @@ int run(int argc, char** argv) {
 }  // namespace quench::cli
 
 int main(int argc, char** argv) {
+  quench::cli::open_missing_standard_streams();
+  quench::cli::handle_ending_signals();
   try {
     return quench::cli::run(argc, argv);
   } catch (const std::exception& error) {

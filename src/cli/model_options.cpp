@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/option_values.h"
 #include "cli/terminal.h"
 
 namespace quench::cli {
@@ -77,9 +78,15 @@ void check_cache_fits(const gguf::Reader& reader, CacheType type) { (void)make_k
 
 }  // namespace
 
+void require_weights(const gguf::Reader& reader) {
+  if (!reader.tensors().empty()) return;
+  throw_unsupported(reader.path().string() + ": holds a vocabulary and no weights; it serves tokenize, detokenize and info only");
+}
+
 std::string ModelOptions::take_model(std::size_t most_words) {
   if (model.empty()) {
     if (words.empty()) throw_bad_request("no model: give the path of a GGUF file as the first argument, or with -m");
+    if (words.front().empty()) throw_bad_request("the model's path, the first argument, is empty");
     model = words.front();
     words.erase(words.begin());
   }
@@ -95,9 +102,11 @@ CacheType ModelOptions::parsed_cache_type() const {
   return *type;
 }
 
-void add_model_argument(CLI::App& command, ModelOptions& options, const std::string& words_name, const std::string& words_help) {
-  command.add_option("-m,--model", options.model, "GGUF file; then the first positional is no model")->type_name("FILE");
-  command.add_option(words_name, options.words, words_help)->type_name("")->expected(0, -1);
+void add_model_argument(CLI::App& command, ModelOptions& options, const std::string& usage, const std::string& words_help) {
+  command.add_option("-m,--model", options.model, "GGUF file; then the first positional is no model")
+      ->check(some_path())
+      ->type_name("FILE");
+  command.add_option("words", options.words, words_help)->option_text(usage)->expected(0, -1);
 }
 
 void add_tokenizer_options(CLI::App& command, ModelOptions& options) {
@@ -107,37 +116,45 @@ void add_tokenizer_options(CLI::App& command, ModelOptions& options) {
 
 void add_compute_options(CLI::App& command, ModelOptions& options) {
   command.add_option("-t,--threads", options.threads, "Threads; 0 = physical cores within affinity mask and cgroup quota")
-      ->check(CLI::Range(0, kMaxThreads))
+      ->check(whole_number(0, kMaxThreads))
       ->type_name("N");
   command.add_option("-c,--ctx,--ctx-size", options.context, "Context in tokens; 0 = what the file was trained for, bounded by memory")
+      ->check(whole_number(0, kMostPositions))
       ->type_name("N");
-  command.add_option("-b,--chunk,--ubatch-size", options.chunk, "Prompt tokens in one pass")->check(CLI::Range(1, 4096))->type_name("N");
+  command.add_option("-b,--chunk,--ubatch-size", options.chunk, "Prompt tokens in one pass")->check(whole_number(1, 4096))->type_name("N");
   add_model_change_options(command, options);
 }
 
 void add_model_change_options(CLI::App& command, ModelOptions& options) {
-  command.add_option("--window", options.window, "Sliding window of N positions in every layer; 0 = as the file says")->type_name("N");
+  command.add_option("--window", options.window, "Sliding window of N positions in every layer; 0 = as the file says")
+      ->check(whole_number(0, kMostPositions))
+      ->type_name("N");
   command
       .add_option(
           "--moe-expert-top-p", options.expert_top_p,
           "Of each token's experts keep the best that together have this share of its weight; below 1 is faster and changes answers")
-      ->check(CLI::Range(0.0f, 1.0f))
+      ->check(number_between(0, 1))
       ->type_name("P");
   command.add_option("--cache-type", options.cache_type, "Type of the KV cache: f16, or q8_0 (holds 1.88 times as many tokens)")
       ->type_name("TYPE");
 }
 
 LoadedModel::LoadedModel(const std::string& path, const ModelOptions& options)
-    : reader(path), pool(options.threads), compute{chosen_kernels(), pool}, cache_type(options.parsed_cache_type()), model([&] {
+    : reader(path),
+      pool(options.threads),
+      compute{chosen_kernels(), pool},
+      cache_type(options.parsed_cache_type()),
+      model(naming_file(path, [&] {
+        require_weights(reader);
         check_cache_fits(reader, cache_type);
         const double start = now_seconds();
         Model loaded = load_with_progress(reader, options, pool);
         load_seconds = now_seconds() - start;
         return loaded;
-      }()) {}
+      })) {}
 
 std::unique_ptr<Tokenizer> LoadedModel::make_tokenizer(const ModelOptions& options) const {
-  return Tokenizer::from_metadata(reader.metadata(), options.tokenizer);
+  return naming_file(reader.path().string(), [&] { return Tokenizer::from_metadata(reader.metadata(), options.tokenizer); });
 }
 
 std::vector<Token> parse_ids(const std::string& text) {

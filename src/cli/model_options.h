@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/thread_pool.h"
 #include "gguf/reader.h"
 #include "kernels/compute.h"
@@ -33,13 +34,29 @@ struct ModelOptions {
   [[nodiscard]] CacheType parsed_cache_type() const;
 };
 
-/// -m and the positionals; `words_name` is how the help calls them.
-void add_model_argument(CLI::App& command, ModelOptions& options, const std::string& words_name, const std::string& words_help);
+/// -m and the positionals; `usage` is how the help shows them, "MODEL [MESSAGE]".
+void add_model_argument(CLI::App& command, ModelOptions& options, const std::string& usage, const std::string& words_help);
 void add_tokenizer_options(CLI::App& command, ModelOptions& options);
 /// Threads, context, chunk, and what follows.
 void add_compute_options(CLI::App& command, ModelOptions& options);
 /// What changes a model's answers: window, share of the experts, cache type.
 void add_model_change_options(CLI::App& command, ModelOptions& options);
+
+/// Runs `action`; an error about what the file holds, or that it is too much, gets the file's name in front.
+template <typename Action>
+auto naming_file(const std::string& path, const Action& action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    const bool about_file = error.kind() == ErrorKind::kBadFile || error.kind() == ErrorKind::kUnsupported;
+    const std::string_view message = error.what();
+    if (!about_file || message.starts_with(path)) throw;
+    throw Error(error.kind(), path + ": " + error.what());
+  }
+}
+
+/// Throws Error(kUnsupported) for a file that holds a vocabulary only.
+void require_weights(const gguf::Reader& reader);
 
 /// A model ready to run: file, pool, kernels, weights. Loading shows a progress bar.
 class LoadedModel {

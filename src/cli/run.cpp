@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -9,6 +10,7 @@
 #include "cli/generation_options.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/option_values.h"
 #include "cli/sampling_options.h"
 #include "cli/terminal.h"
 #include "engine/context_plan.h"
@@ -21,9 +23,9 @@ struct RunOptions {
   ModelOptions model;
   SamplingOptions sampling;
   GenerationFlags generation;
-  std::string prompt;
-  std::string file;
-  std::string ids;
+  std::optional<std::string> prompt;
+  std::optional<std::string> file;
+  std::optional<std::string> ids;
   bool print_ids = false;
   bool print_prompt = false;
   bool special = false;
@@ -31,27 +33,28 @@ struct RunOptions {
 };
 
 std::vector<Token> prompt_tokens(const RunOptions& options, const Tokenizer& tokenizer) {
-  const int sources = int{!options.prompt.empty()} + int{!options.file.empty()} + int{!options.ids.empty()};
-  if (sources != 1) throw_bad_request("give the prompt with exactly one of -p TEXT, -f FILE or --ids IDS");
-  if (!options.ids.empty()) return parse_ids(options.ids);
-  if (!options.file.empty()) return tokenizer.encode(read_text(options.file, kTextFileLimitBytes));
-  return tokenizer.encode(options.no_escape ? options.prompt : process_escapes(options.prompt));
+  if (options.ids) return parse_ids(*options.ids);
+  if (options.file) return tokenizer.encode(read_text(*options.file, kTextFileLimitBytes));
+  return tokenizer.encode(options.no_escape ? *options.prompt : process_escapes(*options.prompt));
 }
 
 int run_completion(RunOptions options) {
+  const int sources = int{options.prompt.has_value()} + int{options.file.has_value()} + int{options.ids.has_value()};
+  if (sources != 1) throw_bad_request("give the prompt with exactly one of -p TEXT, -f FILE or --ids IDS");
   LoadedModel loaded(options.model.take_model(0), options.model);
   const auto tokenizer = loaded.make_tokenizer(options.model);
   const std::vector<Token> prompt = prompt_tokens(options, *tokenizer);
+  if (prompt.empty()) throw_bad_request("the prompt is empty: there is nothing to continue");
   Forward forward(loaded.model, loaded.compute, {.chunk = static_cast<std::size_t>(options.model.chunk)});
   const ContextPlan plan = plan_for(loaded, options.model, forward);
   KvCache cache(loaded.kv_layout(), {.budget_bytes = plan.budget_bytes, .context = plan.context});
   CachedSequence sequence(cache);
   Sampler sampler(options.sampling.settings(sampling_defaults("", false), *tokenizer), loaded.model.config().n_vocab);
-  if (!sampler.settings().greedy()) fmt::print(stderr, "seed: {}\n", sampler.seed());
 
   GenerationOptions generation = options.generation.generation_options(*tokenizer, /*default_tokens=*/plan.context);
   generation.with_specials = options.special;
   generation.must_fit = options.generation.max_tokens_given();
+  if (!sampler.settings().greedy()) fmt::print(stderr, "seed: {}\n", sampler.seed());
   const InterruptGuard interrupt;
   GenerationHooks hooks;
   hooks.cancel = &interrupt_flag();
@@ -61,7 +64,8 @@ int run_completion(RunOptions options) {
   } else {
     hooks.on_text = [](std::string_view text) { write_answer(text); };
   }
-  const GenerationResult result = generate(forward, sequence, *tokenizer, sampler, prompt, generation, hooks);
+  const GenerationResult result = naming_file(loaded.reader.path().string(),
+                                              [&] { return generate(forward, sequence, *tokenizer, sampler, prompt, generation, hooks); });
   if (!options.print_ids && stdout_is_terminal()) write_answer("\n");
   if (options.generation.stats) print_stats(result);
   if (result.finish == FinishReason::kContextFull) {
@@ -75,16 +79,18 @@ int run_completion(RunOptions options) {
 void add_run(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Continue a text");
-  command->footer("Example:\n  quench run model.gguf -p 'Once upon a time' -n 64 --temp 0");
-  add_model_argument(*command, options->model, "words", "MODEL");
-  command->add_option("-p,--prompt", options->prompt, "The text to continue")->type_name("TEXT");
-  command->add_option("-f,--file", options->file, "Read it from a file, - for standard input")->type_name("FILE");
+  command->footer(
+      "Example:\n  quench run model.gguf -p 'Once upon a time' -n 64 --temp 0\n"
+      "Special tokens in the prompt (<|im_start|>) are recognised, as in no message of chat.");
+  add_model_argument(*command, options->model, "MODEL", "GGUF file");
+  command->add_option("-p,--prompt", options->prompt, "The text to continue; special tokens in it are recognised")->type_name("TEXT");
+  command->add_option("-f,--file", options->file, "Read it from a file, - for standard input")->check(some_path())->type_name("FILE");
   command->add_option("--ids", options->ids, "The prompt as token ids")->type_name("IDS");
   command->add_flag("--print-ids", options->print_ids, "Print ids, one a line, instead of text");
   command->add_flag("--print-prompt", options->print_prompt, "Print the prompt before the continuation");
   command->add_flag("--special", options->special, "Show control tokens in the text");
   command->add_flag("--no-escape", options->no_escape, "Take \\n and the like in -p literally");
-  options->generation.add_to(*command);
+  options->generation.add_to(*command, "Most tokens to generate; -1 or absent = until the model ends the text or the context is full");
   add_compute_options(*command, options->model);
   add_tokenizer_options(*command, options->model);
   options->sampling.add_to(*command);

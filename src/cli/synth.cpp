@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <limits>
 #include <memory>
+#include <system_error>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/option_values.h"
 #include "cli/terminal.h"
 #include "model/synth.h"
 
@@ -40,8 +43,10 @@ int run_synth(SynthOptions options) {
   if (!options.vocabulary.empty()) options.spec.vocabulary = options.vocabulary;
   if (options.untied || options.tied) options.spec.untied = options.untied;
   write_synthetic_model(options.spec, options.out);
-  fmt::print(stderr, "quench: wrote {}, {} {} in {}, {}\n", options.out, options.spec.family, options.spec.size, options.spec.format,
-             human_bytes(std::filesystem::file_size(options.out)));
+  std::error_code no_file;  // standard output, a fifo
+  const std::uintmax_t bytes = std::filesystem::file_size(options.out, no_file);
+  fmt::print(stderr, "quench: wrote {}, {} {} in {}{}\n", options.out == "-" ? "standard output" : options.out, options.spec.family,
+             options.spec.size, options.spec.format, no_file ? "" : ", " + human_bytes(bytes));
   return 0;
 }
 
@@ -51,14 +56,20 @@ void add_synth(CLI::App& app, Action& action) {
   auto options = std::make_shared<SynthOptions>();
   CLI::App* command = app.add_subcommand("synth", "Write a model with random weights, for tests and benchmarks");
   command->footer("Example:\n  quench synth qwen3.gguf --family qwen3 --size 0.6b --format q4_K_M --seed 1");
-  command->add_option("out", options->out, "File to write")->type_name("FILE");
+  command->add_option("out", options->out, "File to write, - for standard output")->option_text("OUT");
   command->add_option("--family", options->spec.family, "qwen3, qwen2, qwen3moe, qwen2moe, llama, gemma3")->type_name("NAME");
   command->add_option("--size", options->spec.size, "tiny, or a real model's size; --list shows all")->type_name("NAME");
   command->add_option("--format", options->spec.format, "Weight format or one of llama.cpp's mixes, in any case")->type_name("NAME");
-  command->add_option("--seed", options->spec.seed, "The same seed gives the same file")->type_name("N");
+  command->add_option("--seed", options->spec.seed, "The same seed gives the same file")
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
+      ->type_name("N");
   command->add_option("--vocab", options->vocabulary, "GGUF file whose tokenizer is copied; else one is generated")->type_name("FILE");
-  command->add_option("--vocab-size", options->spec.vocabulary_size, "Size of a generated vocabulary")->type_name("N");
-  command->add_option("--context", options->spec.context_length, "Trained context to state")->type_name("N");
+  command->add_option("--vocab-size", options->spec.vocabulary_size, "Size of a generated vocabulary")
+      ->check(whole_number(1, kMostPositions))
+      ->type_name("N");
+  command->add_option("--context", options->spec.context_length, "Trained context to state")
+      ->check(whole_number(1, kMostPositions))
+      ->type_name("N");
   command->add_option("--rope-scaling", options->spec.rope_scaling, "none, linear, yarn, llama3; default: as the real model")
       ->type_name("NAME");
   command->add_option("--rope-factor", options->spec.rope_factor, "Factor of that scaling")->type_name("F");

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/error.h"
 
@@ -21,7 +23,7 @@ constexpr int kBarCells = 30;
 
 void write_answer(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw_io("standard output: cannot write; was the reader closed?");
+    throw_io(std::string("standard output: cannot write: ") + std::strerror(errno));
   }
 }
 

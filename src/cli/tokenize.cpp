@@ -23,7 +23,7 @@ struct TokenizeOptions {
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path, const TokenizerOptions& options) {
   const gguf::Reader reader(path);
-  return Tokenizer::from_metadata(reader.metadata(), options);
+  return naming_file(path, [&] { return Tokenizer::from_metadata(reader.metadata(), options); });
 }
 
 std::vector<Token> encode(const Tokenizer& tokenizer, const TokenizeOptions& options, std::string_view text) {
@@ -86,13 +86,17 @@ int run_detokenize(DetokenizeOptions options) {
   constexpr std::size_t kMostWords = std::size_t{1} << 20;
   const std::string model = options.model.take_model(kMostWords);
   std::string text = options.ids;
-  for (const std::string& word : options.model.words) text += " " + (word == "-" ? read_text(word, kTextFileLimitBytes) : word);
-  if (text.empty()) text = read_text("-", kTextFileLimitBytes);
-  const auto tokenizer = load_tokenizer(model, options.model.tokenizer);
+  bool from_input = false;  // which may hold none
+  for (const std::string& word : options.model.words) {
+    from_input |= word == "-";
+    text += " " + (word == "-" ? read_text(word, kTextFileLimitBytes) : word);
+  }
   const std::vector<Token> ids = parse_ids(text);
+  if (ids.empty() && !from_input) throw_bad_request("no ids: give them after the model or with --ids, or - to read standard input");
+  const auto tokenizer = load_tokenizer(model, options.model.tokenizer);
   for (const Token id : ids) {
     if (id >= tokenizer->vocab_size()) {
-      throw_bad_request(fmt::format("token {} is outside the vocabulary of {} tokens", id, tokenizer->vocab_size()));
+      throw_bad_request(fmt::format("id {} is outside the vocabulary of {}", id, tokenizer->vocab_size()));
     }
   }
   write_answer(tokenizer->decode(ids, !options.no_special));
@@ -105,7 +109,8 @@ void add_tokenize(CLI::App& app, Action& action) {
   auto options = std::make_shared<TokenizeOptions>();
   CLI::App* command = app.add_subcommand("tokenize", "Text to token ids, one a line");
   command->footer("Example:\n  echo -n 'Hello world' | quench tokenize model.gguf -");
-  add_model_argument(*command, options->model, "words", "MODEL (a vocabulary-only file will do), then FILE or - for standard input");
+  add_model_argument(*command, options->model, "MODEL [FILE]",
+                     "GGUF file (one with a vocabulary only will do); the text, - or nothing for standard input");
   add_tokenizer_options(*command, options->model);
   command->add_flag("--no-special", options->no_special, "Special tokens in the text are plain text");
   command->add_flag("--add-special", options->add_special, "Add BOS and EOS as the model wants them");
@@ -119,7 +124,7 @@ void add_detokenize(CLI::App& app, Action& action) {
   auto options = std::make_shared<DetokenizeOptions>();
   CLI::App* command = app.add_subcommand("detokenize", "Token ids to text");
   command->footer("Example:\n  quench detokenize model.gguf 504 3575 282 4649");
-  add_model_argument(*command, options->model, "words", "MODEL, then ids, or - for ids on standard input");
+  add_model_argument(*command, options->model, "MODEL IDS...", "GGUF file; the ids, - for standard input");
   add_tokenizer_options(*command, options->model);
   command->add_option("--ids", options->ids, "Ids, separated by spaces or commas")->type_name("IDS");
   command->add_flag("--no-special", options->no_special, "Leave control tokens out");

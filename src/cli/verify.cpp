@@ -15,7 +15,9 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "cli/commands.h"
+#include "cli/generation_options.h"
 #include "cli/model_options.h"
+#include "cli/option_values.h"
 #include "cli/terminal.h"
 #include "engine/logit_comparison.h"
 
@@ -24,11 +26,13 @@ namespace {
 
 constexpr std::array<std::size_t, 11> kChunks = {1, 2, 3, 7, 16, 63, 64, 65, 128, 511, 512};
 constexpr int kMostThreads = 8;
+constexpr std::size_t kUsualTokens = 700;
+constexpr std::size_t kTimedPromptTokens = 16;
 constexpr std::size_t kTimedTokens = 64;
 
 struct VerifyOptions {
   ModelOptions model;
-  std::size_t tokens = 700;
+  std::optional<std::size_t> tokens;
   bool hash_only = false;
   bool quick = false;
   bool time = false;
@@ -180,7 +184,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 }
 
 /// Runs this program again for another instruction set and reads the hash that it prints; nothing when it failed.
-std::optional<std::uint64_t> hash_on(Isa isa, const std::string& model, const VerifyOptions& options) {
+std::optional<std::uint64_t> hash_on(Isa isa, const std::string& model, const VerifyOptions& options, std::size_t tokens) {
   std::array<int, 2> channel{};
   if (::pipe2(channel.data(), O_CLOEXEC) != 0) throw_io("verify: cannot make a pipe");
   std::vector<std::string> arguments = {"quench",
@@ -189,7 +193,7 @@ std::optional<std::uint64_t> hash_on(Isa isa, const std::string& model, const Ve
                                         model,
                                         "--hash",
                                         "--tokens",
-                                        std::to_string(options.tokens),
+                                        std::to_string(tokens),
                                         "--window",
                                         std::to_string(options.model.window),
                                         "--moe-expert-top-p",
@@ -218,7 +222,7 @@ std::optional<std::uint64_t> hash_on(Isa isa, const std::string& model, const Ve
 
 /// 64 greedy tokens with the cache and without it: the same ids, and what each took.
 bool timed_generation(const LoadedModel& loaded, std::span<const Token> prompt) {
-  const auto start_tokens = prompt.first(std::min<std::size_t>(prompt.size(), 16));
+  const auto start_tokens = prompt.first(std::min(prompt.size(), kTimedPromptTokens));
   Forward forward(loaded.model, loaded.compute, {});
   const KvLayout layout = loaded.kv_layout();
   const std::size_t positions = start_tokens.size() + kTimedTokens;
@@ -252,12 +256,21 @@ bool timed_generation(const LoadedModel& loaded, std::span<const Token> prompt) 
   return same;
 }
 
+/// How long the prompt is: what is asked for, or the usual length where the context holds it.
+std::size_t prompt_tokens(const VerifyOptions& options, const LoadedModel& loaded) {
+  const Forward forward(loaded.model, loaded.compute, {.chunk = static_cast<std::size_t>(options.model.chunk)});
+  const ContextPlan plan = plan_for(loaded, options.model, forward);
+  const std::size_t tokens = options.tokens.value_or(std::min(kUsualTokens, plan.context));
+  check_fits(plan, options.time ? std::max(tokens, std::min(tokens, kTimedPromptTokens) + kTimedTokens) : tokens);
+  return tokens;
+}
+
 int run_verify(VerifyOptions options) {
   const std::string path = options.model.take_model(0);
   const LoadedModel loaded(path, options.model);
-  const std::vector<Token> prompt = verify_prompt(options.tokens, loaded.model.config().n_vocab);
+  const std::vector<Token> prompt = verify_prompt(prompt_tokens(options, loaded), loaded.model.config().n_vocab);
   const Verifier verifier(loaded, prompt);
-  const std::uint64_t reference = verifier.cached(512, loaded.pool.thread_count());
+  const std::uint64_t reference = naming_file(path, [&] { return verifier.cached(512, loaded.pool.thread_count()); });
   if (options.hash_only) {
     write_answer(fmt::format("{:016x}\n", reference));
     return 0;
@@ -279,7 +292,7 @@ int run_verify(VerifyOptions options) {
   report.check("last row alone", verifier.last_row_matches());
   for (const Isa isa : available_isas()) {
     if (isa == loaded.compute.kernels.isa) continue;
-    report.check(fmt::format("instruction set {}", isa_name(isa)), hash_on(isa, path, options) == reference);
+    report.check(fmt::format("instruction set {}", isa_name(isa)), hash_on(isa, path, options, prompt.size()) == reference);
   }
   if (options.time) report.check("greedy text without the cache", timed_generation(loaded, prompt));
   write_answer(fmt::format("{} {} of {} checks gave the same bits, hash {:016x}\n", report.failures() == 0 ? "PASS" : "FAIL",
@@ -295,9 +308,13 @@ void add_verify(CLI::App& app, Action& action) {
   command->footer(
       "Hashes the logits of every position of a fixed prompt in each way of computing them; exits 1 on any difference.\n"
       "Example:\n  quench verify model.gguf");
-  add_model_argument(*command, options->model, "words", "MODEL");
+  add_model_argument(*command, options->model, "MODEL", "GGUF file");
   add_compute_options(*command, options->model);
-  command->add_option("--tokens", options->tokens, "Length of the prompt")->check(CLI::Range(2, 100000))->type_name("N");
+  command
+      ->add_option("--tokens", options->tokens,
+                   fmt::format("Length of the prompt; without it {}, or the context where that is shorter", kUsualTokens))
+      ->check(whole_number(2, 100000))
+      ->type_name("N");
   command->add_flag("--quick", options->quick, "Two chunk sizes and one thread count only");
   command->add_flag("--time", options->time, "Also generate 64 tokens with and without the cache, and time both");
   command->add_flag("--hash", options->hash_only, "Print the hash only");

@@ -65,7 +65,8 @@ void Run::check(std::span<const Token> prompt) const {
   if (prompt.empty()) throw_bad_request("the prompt is empty: there is nothing to continue");
   const auto n_vocab = forward_.model().config().n_vocab;
   for (const Token token : prompt) {
-    if (token >= n_vocab) throw_bad_request(fmt::format("token {} in the prompt is outside the model's vocabulary of {}", token, n_vocab));
+    if (token >= n_vocab)
+      throw_bad_request(fmt::format("token id {} in the prompt is outside the model's vocabulary of {}", token, n_vocab));
   }
   if (prompt.size() >= context()) {
     throw_bad_request(fmt::format("the prompt has {} tokens and the context {}: no room is left for an answer", prompt.size(), context()));

@@ -293,6 +293,9 @@ void limit_experts(ModelConfig& config, float top_p) {
   if (!(top_p > 0.0f && top_p <= 1.0f)) {
     throw_bad_request("config: an expert top-p of " + std::to_string(top_p) + "; it lies above 0, at most at 1");
   }
+  if (top_p < 1.0f && config.experts.n_experts == 0) {
+    throw_bad_request("config: an expert top-p is asked for, and the model is dense: it has no experts to choose from");
+  }
   config.experts.top_p = top_p;
 }
 

@@ -79,6 +79,9 @@ TEST(ExpertChoice, EveryInstructionSetChoosesAndWeighsAlike) {
 
 TEST(ExpertChoice, ATopPOutsideItsRangeIsRefused) {
   ModelConfig config;
+  limit_experts(config, 1.0f);
+  EXPECT_THROW(limit_experts(config, 0.5f), Error) << "a dense model has no experts";
+  config.experts.n_experts = 8;
   EXPECT_THROW(limit_experts(config, 0.0f), Error);
   EXPECT_THROW(limit_experts(config, 1.5f), Error);
   EXPECT_THROW(limit_experts(config, std::nanf("")), Error);

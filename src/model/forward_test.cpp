@@ -384,7 +384,7 @@ TEST(Forward, TokensOutsideTheVocabularyAreRefused) {
   KvSequence sequence(bench.cache);
   Forward forward(bench.model, bench.compute());
   const std::vector<TokenId> tokens = {1, 2, 100};
-  const std::string expected = "forward: token 2 is 100, the vocabulary ends at 99";
+  const std::string expected = "forward: token id 100 (number 3 of 3) is outside the vocabulary of 100";
   EXPECT_EQ(message_of([&] { (void)forward.prefill(sequence, 0, tokens); }, ErrorKind::kBadRequest), expected);
   EXPECT_EQ(message_of([&] { (void)bench.uncached(tokens); }, ErrorKind::kBadRequest), expected);
   EXPECT_EQ(message_of([&] { (void)forward.prefill(sequence, 0, {}); }, ErrorKind::kBadRequest), "forward: no tokens");

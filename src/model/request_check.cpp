@@ -12,8 +12,8 @@ void check_tokens(const ModelConfig& config, std::span<const TokenId> tokens) {
   if (tokens.empty()) throw_bad_request("forward: no tokens");
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < config.n_vocab) continue;
-    throw_bad_request("forward: token " + std::to_string(i) + " is " + std::to_string(tokens[i]) + ", the vocabulary ends at " +
-                      std::to_string(config.n_vocab - 1));
+    throw_bad_request("forward: token id " + std::to_string(tokens[i]) + " (number " + std::to_string(i + 1) + " of " +
+                      std::to_string(tokens.size()) + ") is outside the vocabulary of " + std::to_string(config.n_vocab));
   }
 }
 

@@ -64,6 +64,7 @@ std::string_view trimmed(std::string_view text) {
 
 void check_range(std::string_view name, double value, double low, double high) {
   if (value >= low && value <= high) return;
+  if (low == std::numeric_limits<double>::lowest()) throw_bad_request(fmt::format("{} is {}; it must be a finite number", name, value));
   if (high == std::numeric_limits<double>::max())
     throw_bad_request(fmt::format("{} is {}; it must be finite and at least {}", name, value, low));
   throw_bad_request(fmt::format("{} is {}; it must be between {} and {}", name, value, low, high));

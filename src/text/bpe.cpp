@@ -130,8 +130,7 @@ void BpeRules::split_characters(std::string_view text, std::vector<Symbol>& symb
 void BpeRules::emit_fallback(Symbol symbol, std::vector<Token>& out) const {
   for (const char c : extra_bytes_[symbol - vocab_.size()]) {
     const Token token = byte_ids_[static_cast<unsigned char>(c)];
-    if (token == kNoToken) throw_no_token_for(static_cast<unsigned char>(c));
-    if (token == kSkipToken) continue;
+    if (token == kNoToken) throw InexpressibleByte(static_cast<unsigned char>(c));
     out.push_back(token);
   }
 }

@@ -1,6 +1,5 @@
 #include "text/bpe_encoder.h"
 
-#include "base/error.h"
 #include "text/tokenizer_batch.h"
 
 namespace quench {
@@ -24,11 +23,6 @@ TextArena whole_texts(const Vocab& vocab, const PreTraits& traits) {
 }
 
 }  // namespace
-
-void throw_no_token_for(unsigned char byte) {
-  throw_bad_request("the vocabulary has no token for the byte " + byte_escape(byte) +
-                    " and no unknown token, so this text cannot be encoded");
-}
 
 BpeEncoder::BpeEncoder(const Vocab& vocab, std::span<const std::string> merges, PreTokenizer pre, const PreTraits& traits, Token unknown)
     : pre_(pre),

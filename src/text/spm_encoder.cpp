@@ -104,8 +104,7 @@ void SpmEncoder::emit(std::string_view symbol, std::vector<Token>& out) const {
   }
   for (const char c : symbol) {
     const Token token = byte_ids_[static_cast<unsigned char>(c)];
-    if (token == kNoToken) throw_no_token_for(static_cast<unsigned char>(c));
-    if (token == kSkipToken) continue;
+    if (token == kNoToken) throw InexpressibleByte(static_cast<unsigned char>(c));
     out.push_back(token);
   }
 }

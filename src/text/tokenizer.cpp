@@ -1,6 +1,7 @@
 #include "text/tokenizer.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <mutex>
 #include <utility>
@@ -73,6 +74,12 @@ struct PreChoice {
   std::optional<std::string> mismatch;
 };
 
+std::string known_pretokenizers() {
+  std::string names;
+  for (const std::string_view name : pretokenizer_names()) names.append(names.empty() ? "" : ", ").append(name);
+  return names;
+}
+
 PreChoice choose_pre(const TokenizerParts& parts, const TokenizerOptions& options) {
   const bool overridden = !options.pre_override.empty();
   const std::string& name = overridden ? options.pre_override : parts.pre;
@@ -88,7 +95,7 @@ PreChoice choose_pre(const TokenizerParts& parts, const TokenizerOptions& option
     }
     return {*rules, traits, std::nullopt};
   }
-  if (overridden) throw_bad_request("\"" + name + "\" is no known pre-tokenizer");
+  if (overridden) throw_bad_request("--pre " + name + ": there is no such pre-tokenizer; there are " + known_pretokenizers());
   const std::string fallback(pretokenizer_name(fallback_pretokenizer()));
   const std::string message = "tokenizer.ggml.pre is \"" + name + "\", which is unknown";
   if (options.strict) throw_unsupported(message + "; --pre NAME names one to use instead");
@@ -108,14 +115,48 @@ TextForm form_of(const TokenizerParts& parts, const PreChoice& pre) {
   return parts.model == "llama" || !pre.traits.byte_encode ? TextForm::kEscapedSpaces : TextForm::kByteAlphabet;
 }
 
-void warn_of_skipped_bytes(const Vocab& vocab) {
+/// What stands for a byte without a token. Not a control token, though files name one (SmolLM2's name <|endoftext|>): it would let any
+/// text end a turn.
+Token unknown_of(const TokenizerParts& parts, const TokenizerOptions& options) {
+  if (parts.unk && parts.types[*parts.unk] != TokenType::kControl) return *parts.unk;
+  return options.skip_inexpressible ? kSkipToken : kNoToken;
+}
+
+void warn_of_skipped_bytes(const Vocab& vocab, std::string_view text) {
+  std::array<bool, 256> present{};
+  for (const char c : text) present[static_cast<unsigned char>(c)] = true;
   std::string missing;
   for (unsigned b = 0; b < 256; ++b) {
     const auto byte = static_cast<unsigned char>(b);
-    if (vocab.byte_token(byte) == kNoToken) missing.append(" ").append(byte_escape(byte));
+    const Token token = vocab.byte_token(byte);
+    if (present[b] && (token == kNoToken || !vocab.is_text(token))) missing.append(" ").append(byte_escape(byte));
   }
-  if (missing.empty()) return;
-  log_warning("the vocabulary has neither tokens for these bytes nor an unknown token, and texts lose them:" + missing);
+  log_warning("these bytes of the text are left out, for the vocabulary has neither tokens for them nor an unknown token:" + missing);
+}
+
+bool expressible(const Encoder& encoder, std::string_view piece, EncodeScratch& scratch) {
+  std::vector<Token> ids;
+  try {
+    encoder.encode(piece, false, scratch, ids);
+  } catch (const InexpressibleByte&) {
+    return false;
+  }
+  return true;
+}
+
+/// Where in `run`, which cannot be encoded, `byte` is in the way; nothing when it is not in the text itself (a space prefix).
+std::optional<std::size_t> place_of(unsigned char byte, std::string_view run, const Encoder& encoder, EncodeScratch& scratch) {
+  std::vector<std::size_t> ends;
+  encoder.pieces(run, ends);
+  std::size_t begin = 0;
+  for (const std::size_t end : ends) {
+    const std::string_view piece = run.substr(begin, end - begin);
+    const std::size_t at = piece.find(static_cast<char>(byte));
+    if (at != std::string_view::npos && !expressible(encoder, piece, scratch)) return begin + at;
+    begin = end;
+  }
+  const std::size_t at = run.find(static_cast<char>(byte));
+  return at == std::string_view::npos ? std::nullopt : std::optional(at);
 }
 
 }  // namespace
@@ -131,8 +172,8 @@ struct Tokenizer::State {
         space_prefix(parts.model == "llama" && parts.add_space_prefix),
         end_tokens(end_tokens_of(parts)),
         pre_mismatch(std::move(pre.mismatch)) {
-    const Token unknown = parts.unk.value_or(options.skip_inexpressible ? kSkipToken : kNoToken);
-    if (unknown == kSkipToken) warn_of_skipped_bytes(vocab);
+    const Token unknown = unknown_of(parts, options);
+    skips = unknown == kSkipToken;
     if (parts.model == "llama") {
       encoder = std::make_unique<SpmEncoder>(vocab, parts.scores, parts.add_space_prefix, unknown);
     } else {
@@ -148,14 +189,31 @@ struct Tokenizer::State {
     const BorrowedScratch scratch(pool);
     // Room for one id a byte: growing would copy, and what no id reaches is never touched.
     out.reserve(out.size() + text.size() + fragments.size());
+    const auto old = static_cast<std::ptrdiff_t>(out.size());
     bool after_special = true;
     for (const Fragment& fragment : fragments) {
       if (fragment.token != kNoToken) {
         out.push_back(fragment.token);
       } else {
-        encoder->encode(text.substr(fragment.begin, fragment.end - fragment.begin), after_special, *scratch, out);
+        encode_run(text, fragment, after_special, *scratch, out);
       }
       after_special = fragment.token != kNoToken;
+    }
+    if (!skips) return;
+    const auto end = std::remove(out.begin() + old, out.end(), kSkipToken);
+    if (end == out.end()) return;
+    out.erase(end, out.end());
+    warn_of_skipped_bytes(vocab, text);
+  }
+
+  /// Throws InexpressibleByte with its offset in `text`.
+  void encode_run(std::string_view text, const Fragment& fragment, bool after_special, EncodeScratch& scratch, std::vector<Token>& out) {
+    const std::string_view run = text.substr(fragment.begin, fragment.end - fragment.begin);
+    try {
+      encoder->encode(run, after_special, scratch, out);
+    } catch (const InexpressibleByte& error) {
+      const auto place = place_of(error.byte(), run, *encoder, scratch);
+      throw InexpressibleByte(error.byte(), place ? std::optional(fragment.begin + *place) : std::nullopt);
     }
   }
 
@@ -167,6 +225,7 @@ struct Tokenizer::State {
   std::optional<Token> leading;   ///< what encode puts before a text: BOS, where the file asks for it
   std::optional<Token> trailing;  ///< and behind it
   bool space_prefix;
+  bool skips = false;  ///< bytes that the vocabulary cannot express
   std::vector<Token> end_tokens;
   std::optional<std::string> pre_mismatch;
   ScratchPool pool;
@@ -182,6 +241,12 @@ std::unique_ptr<Tokenizer> Tokenizer::from_parts(TokenizerParts parts, const Tok
   PreChoice pre = parts.model == "llama" ? PreChoice{} : choose_pre(parts, options);
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::make_unique<State>(parts, options, std::move(pre))));
 }
+
+InexpressibleByte::InexpressibleByte(unsigned char byte, std::optional<std::size_t> offset)
+    : Error(ErrorKind::kBadRequest, "the text cannot be encoded: the vocabulary has neither a token for its byte " + byte_escape(byte) +
+                                        (offset ? " at offset " + std::to_string(*offset) : "") + " nor an unknown token"),
+      byte_(byte),
+      offset_(offset) {}
 
 Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Tokenizer::~Tokenizer() = default;
@@ -216,7 +281,18 @@ std::vector<Token> Tokenizer::encode_spans(std::span<const TextSpan> spans) cons
     }
   }
   std::vector<Token> ids;
-  state_->encode(text, trusted, ids);
+  try {
+    state_->encode(text, trusted, ids);
+  } catch (const InexpressibleByte& error) {
+    if (!error.offset()) throw;
+    // Whoever wrote one span knows nothing of those before it.
+    std::size_t place = *error.offset();
+    for (const TextSpan& span : spans) {
+      if (place < span.text.size()) throw InexpressibleByte(error.byte(), place);
+      place -= span.text.size();
+    }
+    throw;
+  }
   return ids;
 }
 

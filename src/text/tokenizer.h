@@ -19,8 +19,8 @@ class Metadata;
 struct TokenizerOptions {
   std::string pre_override = {};  ///< --pre NAME; empty = what the file says
   bool strict = false;            ///< an unknown pre-tokenizer is Error(kUnsupported) instead of a warning
-  /// A byte for which the vocabulary has neither a token nor an unknown token is left out, with one warning when the tokenizer is made,
-  /// instead of being Error(kBadRequest) when it is met. For comparing ids with llama.cpp, which leaves it out in silence.
+  /// A byte for which the vocabulary has neither a token nor an unknown token is left out, with a warning for each text that loses some,
+  /// instead of being Error(kBadRequest). For comparing ids with llama.cpp, which leaves it out in silence.
   bool skip_inexpressible = false;
 };
 
@@ -60,7 +60,8 @@ struct TextSpan {
 ///   User-defined tokens are part of how a vocabulary writes plain text, and are recognised in any text, as in llama.cpp.
 /// - gpt-oss's <|start|>, <|channel|>, <|message|>, <|constrain|> and <|end|> stay control tokens (llama.cpp lets any text name them).
 /// - A byte is never dropped: a text that is no token becomes the tokens of its bytes, then the unknown token. A byte for which the
-///   vocabulary has neither is Error(kBadRequest), unless the options say otherwise.
+///   vocabulary has neither is Error(kBadRequest) naming the byte and its offset, unless the options say otherwise. A file's unknown
+///   token that is a control token counts as none: no text, trusted or not, becomes a control token that it does not spell.
 /// - Malformed UTF-8 keeps its bytes: decode gives back exactly what was encoded (llama.cpp puts U+FFFD). Not where the vocabulary
 ///   marks a byte's token as user-defined, which stands for its text: DeepSeek's for the bytes that no well-formed text holds.
 class Tokenizer {

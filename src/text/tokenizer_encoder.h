@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "text/token.h"
 #include "text/tokenizer_cache.h"
 #include "text/tokenizer_merge.h"
@@ -13,7 +15,7 @@
 
 namespace quench {
 
-/// In place of the unknown token: bytes without a token are left out.
+/// In place of the unknown token: a byte without a token leaves this mark among the ids, and the tokenizer takes the marks out.
 constexpr Token kSkipToken = kNoToken - 1;
 
 /// A symbol of SentencePiece merging: a range of the piece.
@@ -46,7 +48,18 @@ class Encoder {
   virtual void pieces(std::string_view text, std::vector<std::size_t>& ends) const = 0;
 };
 
-/// Error(kBadRequest) for a byte that the vocabulary cannot express: dropping it would change the text in silence.
-[[noreturn]] void throw_no_token_for(unsigned char byte);
+/// Error(kBadRequest): a byte of the text that the vocabulary cannot express. Dropping it would change the text in silence.
+class InexpressibleByte : public Error {
+ public:
+  /// `offset` in the text, where it is known: encoders do not know it.
+  explicit InexpressibleByte(unsigned char byte, std::optional<std::size_t> offset = std::nullopt);
+
+  [[nodiscard]] unsigned char byte() const noexcept { return byte_; }
+  [[nodiscard]] std::optional<std::size_t> offset() const noexcept { return offset_; }
+
+ private:
+  unsigned char byte_;
+  std::optional<std::size_t> offset_;
+};
 
 }  // namespace quench

@@ -98,6 +98,31 @@ TEST(Tokenizer, AByteWithoutATokenBecomesTheUnknownToken) {
   EXPECT_EQ(Tokenizer::from_parts(parts)->encode_raw("aba", Specials::kAsText), (Ids{0, 1, 0}));
 }
 
+TEST(Tokenizer, AnUnknownTokenThatIsAControlTokenStandsForNoByte) {
+  TokenizerParts parts = toy({"<|endoftext|>", "a"});
+  parts.unk = 0;
+  for (const Specials specials : {Specials::kAsText, Specials::kRecognise}) {
+    EXPECT_EQ(error_kind([&] { return Tokenizer::from_parts(parts)->encode_raw("aba", specials); }), ErrorKind::kBadRequest);
+    set_log_level(LogLevel::kOff);
+    EXPECT_EQ(Tokenizer::from_parts(parts, {.skip_inexpressible = true})->encode_raw("aba", specials), (Ids{1, 1}));
+    set_log_level(LogLevel::kWarning);
+  }
+  parts.types = {TokenType::kUnknown, TokenType::kNormal};
+  parts.tokens[0] = "<unk>";
+  EXPECT_EQ(Tokenizer::from_parts(parts)->encode_raw("aba", Specials::kAsText), (Ids{1, 0, 1}));
+}
+
+TEST(Tokenizer, AByteThatCannotBeExpressedIsNamedWithItsPlace) {
+  TokenizerParts parts = toy({"a", "\xC4\xA0", "<|im_end|>"});
+  std::string message;
+  const auto tokenizer = Tokenizer::from_parts(parts);
+  (void)error_kind([&] { return tokenizer->encode_raw("a a a<|im_end|>a ab", Specials::kRecognise); }, &message);
+  EXPECT_NE(message.find("<0x62> at offset 18 "), std::string::npos) << message;
+  const std::array spans{TextSpan{"a<|im_end|>", Specials::kRecognise}, TextSpan{"a ab", Specials::kAsText}};
+  (void)error_kind([&] { return tokenizer->encode_spans(spans); }, &message);
+  EXPECT_NE(message.find("<0x62> at offset 3 "), std::string::npos) << message;
+}
+
 TEST(Tokenizer, AByteThatCannotBeExpressedIsAnErrorAndNotDropped) {
   const auto tokenizer = Tokenizer::from_parts(toy({"a"}));
   std::string message;
@@ -107,11 +132,11 @@ TEST(Tokenizer, AByteThatCannotBeExpressedIsAnErrorAndNotDropped) {
 }
 
 TEST(Tokenizer, AByteThatCannotBeExpressedIsLeftOutWhereTheOptionsSaySo) {
-  set_log_level(LogLevel::kOff);
   const auto tokenizer = Tokenizer::from_parts(toy({"a"}), {.skip_inexpressible = true});
-  set_log_level(LogLevel::kWarning);
+  set_log_level(LogLevel::kOff);
   EXPECT_EQ(tokenizer->encode_raw("abca", Specials::kAsText), (Ids{0, 0}));
   EXPECT_EQ(tokenizer->encode_raw("b", Specials::kAsText), Ids{});
+  set_log_level(LogLevel::kWarning);
 }
 
 TEST(Tokenizer, OfDuplicateTokensTheLowestIdCounts) {
