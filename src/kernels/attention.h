@@ -33,7 +33,7 @@ inline constexpr std::size_t kMaxHeadDim = 512;
 
 /// Bytes of one head's keys (and of its values) in one page; a multiple of 64.
 /// f16   keys [64/16][head_dim][16]; values [64][head_dim]
-/// q8_0  keys [64/16][head_dim/4][16][4], the sign bit flipped; values [64][head_dim]; behind either its scales [head_dim/32][64] in f16
+/// q8_0  keys [64/16][head_dim/2][16][2]; values [64][head_dim]; behind either its scales [head_dim/32][64] in f16
 [[nodiscard]] constexpr std::size_t page_head_bytes(CacheType type, std::size_t head_dim) noexcept {
   if (type == CacheType::kF16) return kPagePositions * head_dim * sizeof(F16);
   return kPagePositions * head_dim + kPagePositions * (head_dim / kCacheBlockChannels) * sizeof(F16);
@@ -54,7 +54,7 @@ struct AttentionState {
 /// For each query, over its visible slots [first[i], last[i]) of the page, first < last <= 64 (a page without visible slots is skipped:
 /// first >= last):
 ///   f16:  s[p] = sum_d fma(q[d], k[p][d])                    d ascending, from +0
-///   q8_0: s[p] = sum_b fma(dk[p][b] * dq[b], float(dot), s)  blocks b of 32 channels ascending, from +0; dot exact
+///   q8_0: s[p] = sum_b fma(dk[p][b] * dq[b], float(dot), s)  blocks b of 32 channels ascending, from +0; dot exact in int32
 ///   if soft_cap > 0: s = cap * tanh(s / cap)
 ///   m = max s; e[p] = exp(s[p] - m); invisible slots have e = +0 and are never multiplied
 ///   l = sum of e over the 64 slots: 16 strided partial sums, pairwise fold
@@ -75,10 +75,9 @@ struct AttendPage {
   float* out;               ///< [n_queries][head_dim]; out_stride apart
   std::size_t out_stride;
 
-  // For a q8_0 cache: the queries as KernelTable::quantize_block32 quantizes them, without gaps between rows.
-  const std::int8_t* query_quants = nullptr;  ///< [n_queries][head_dim]
-  const float* query_scales = nullptr;        ///< [n_queries][head_dim / 32]
-  const std::int16_t* query_sums = nullptr;   ///< [n_queries][head_dim / 16]
+  // For a q8_0 cache: the queries as KernelTable::quantize_queries gives them, without gaps between rows.
+  const std::int16_t* query_quants = nullptr;  ///< [n_queries][head_dim]
+  const float* query_scales = nullptr;         ///< [n_queries][head_dim / 32]
 };
 
 /// What depends on the type of the cache.

@@ -72,8 +72,7 @@ struct Queries {
                                         .out = out.data(),
                                         .out_stride = head_dim + kGap,
                                         .query_quants = quantized.quants.data(),
-                                        .query_scales = quantized.scales.data(),
-                                        .query_sums = quantized.sums.data()});
+                                        .query_scales = quantized.scales.data()});
   }
   void attend(const KernelTable& table, const CachePage& page, int first, int last, float cap = 0.0f) {
     attend(table, page, std::vector<int>(count, first), std::vector<int>(count, last), cap);
@@ -218,7 +217,7 @@ TEST(AttentionLayout, F16KeysLieInStripsOf16PositionsAndValuesInRows) {
   EXPECT_EQ(keys[(2 * kHeadDim + 7) * 16 + 6], garbage);
 }
 
-TEST(AttentionLayout, Q8KeysLieInGroupsOf4ChannelsOf16PositionsWithAnF16ScalePerBlock) {
+TEST(AttentionLayout, Q8KeysLieInPairsOfChannelsOf16PositionsWithAnF16ScalePerBlock) {
   constexpr std::size_t kHeadDim = 64;
   CachePage page(CacheType::kQ8_0, kHeadDim);
   std::vector<float> row(kHeadDim, 0.0f);
@@ -228,14 +227,32 @@ TEST(AttentionLayout, Q8KeysLieInGroupsOf4ChannelsOf16PositionsWithAnF16ScalePer
   page.store(scalar(), 37, row, row);
   const std::byte* keys = CachePage::bytes_of(page.keys);
   const std::byte* values = CachePage::bytes_of(page.values);
-  EXPECT_EQ(keys[((2 * 16 + 8) * 16 + 5) * 4 + 1], std::byte{127 ^ 0x80});
-  EXPECT_EQ(keys[((2 * 16 + 9) * 16 + 5) * 4 + 2], std::byte{0xFE ^ 0x80});
-  EXPECT_EQ(keys[((2 * 16 + 9) * 16 + 5) * 4 + 3], std::byte{0 ^ 0x80});
+  EXPECT_EQ(keys[((2 * 32 + 16) * 16 + 5) * 2 + 1], std::byte{127});
+  EXPECT_EQ(keys[((2 * 32 + 19) * 16 + 5) * 2], std::byte{0xFE});
+  EXPECT_EQ(keys[((2 * 32 + 19) * 16 + 5) * 2 + 1], std::byte{0});
   EXPECT_EQ(values[37 * kHeadDim + 33], std::byte{127});
   EXPECT_EQ(values[37 * kHeadDim + 38], std::byte{0xFE});
   EXPECT_EQ(page.key(37, 33), 63.5f);
   EXPECT_EQ(page.value(37, 38), -1.0f);
   EXPECT_EQ(page.key(37, 0), 0.0f) << "a block of zeros has a scale of zero";
+}
+
+TEST(AttentionLayout, QueriesForAQ8CacheAreQuantizedTo16BitsTheSameEverywhere) {
+  Xoshiro256 random(23);
+  std::vector<float> rows = random_row(random, 4 * kCacheBlockChannels, 3.0);
+  std::fill_n(rows.begin() + kCacheBlockChannels, kCacheBlockChannels, 0.0f);
+  rows[0] = -3.5f;
+  rows[2 * kCacheBlockChannels] = 3e38f;
+  std::fill_n(rows.begin() + 3 * kCacheBlockChannels, kCacheBlockChannels, 1e-43f);
+  const QuantizedQueries expected(scalar(), rows);
+  EXPECT_EQ(expected.quants[0], -32767);
+  EXPECT_EQ(expected.scales[1], 0.0f);
+  EXPECT_EQ(expected.quants[kCacheBlockChannels], 0);
+  for (const KernelTable* table : tables_under_test()) {
+    const QuantizedQueries actual(*table, rows);
+    EXPECT_EQ(actual.quants, expected.quants) << table->name;
+    EXPECT_EQ(actual.scales, expected.scales) << table->name;
+  }
 }
 
 TEST(AttentionLayout, AQ8CacheHolds1_88TimesThePositionsOfAnF16One) {

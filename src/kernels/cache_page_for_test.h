@@ -43,7 +43,7 @@ struct CachePage {
   /// Where the quant or number of a slot's channel lies, and (q8_0) its scale.
   [[nodiscard]] std::size_t key_offset(std::size_t slot, std::size_t d) const noexcept {
     if (type == CacheType::kF16) return 2 * ((slot / 16 * head_dim + d) * 16 + slot % 16);
-    return ((slot / 16 * (head_dim / 4) + d / 4) * 16 + slot % 16) * 4 + d % 4;
+    return ((slot / 16 * (head_dim / 2) + d / 2) * 16 + slot % 16) * 2 + d % 2;
   }
   [[nodiscard]] std::size_t value_offset(std::size_t slot, std::size_t d) const noexcept {
     return (slot * head_dim + d) * (type == CacheType::kF16 ? 2 : 1);
@@ -52,8 +52,8 @@ struct CachePage {
     return kPagePositions * head_dim + 2 * (d / kCacheBlockChannels * kPagePositions + slot);
   }
 
-  [[nodiscard]] float key(std::size_t slot, std::size_t d) const noexcept { return at(keys, key_offset(slot, d), slot, d, 0x80); }
-  [[nodiscard]] float value(std::size_t slot, std::size_t d) const noexcept { return at(values, value_offset(slot, d), slot, d, 0); }
+  [[nodiscard]] float key(std::size_t slot, std::size_t d) const noexcept { return at(keys, key_offset(slot, d), slot, d); }
+  [[nodiscard]] float value(std::size_t slot, std::size_t d) const noexcept { return at(values, value_offset(slot, d), slot, d); }
 
   /// Overwrites all that belongs to a slot.
   void scribble(std::size_t slot, F16 pattern) noexcept {
@@ -70,11 +70,9 @@ struct CachePage {
     const std::byte* p = bytes_of(lines) + offset;
     return F16{static_cast<std::uint16_t>(std::to_integer<unsigned>(p[0]) | std::to_integer<unsigned>(p[1]) << 8)};
   }
-  [[nodiscard]] float at(const std::vector<Line>& lines, std::size_t offset, std::size_t slot, std::size_t d,
-                         unsigned flip) const noexcept {
+  [[nodiscard]] float at(const std::vector<Line>& lines, std::size_t offset, std::size_t slot, std::size_t d) const noexcept {
     if (type == CacheType::kF16) return to_f32(half_at(lines, offset));
-    const std::byte stored = bytes_of(lines)[offset] ^ std::byte{static_cast<unsigned char>(flip)};
-    return to_f32(half_at(lines, scale_offset(slot, d))) * static_cast<float>(std::bit_cast<std::int8_t>(stored));
+    return to_f32(half_at(lines, scale_offset(slot, d))) * static_cast<float>(std::bit_cast<std::int8_t>(bytes_of(lines)[offset]));
   }
   void write(std::vector<Line>& lines, std::size_t offset, F16 pattern) const noexcept {
     if (type == CacheType::kF16) return write_half(lines, offset, pattern);
@@ -89,14 +87,13 @@ struct CachePage {
 
 /// Rows of one head each, as a q8_0 cache wants its queries.
 struct QuantizedQueries {
-  std::vector<std::int8_t> quants;
+  std::vector<std::int16_t> quants;
   std::vector<float> scales;
-  std::vector<std::int16_t> sums;
 
   QuantizedQueries(const KernelTable& table, const std::vector<float>& rows)
-      : quants(rows.size()), scales(rows.size() / kCacheBlockChannels), sums(rows.size() / 16) {
+      : quants(rows.size()), scales(rows.size() / kCacheBlockChannels) {
     const std::size_t n = rows.size() / kCacheBlockChannels * kCacheBlockChannels;
-    table.quantize_block32(rows.data(), n, quants.data(), scales.data(), sums.data());
+    table.quantize_queries(rows.data(), n, quants.data(), scales.data());
   }
 };
 

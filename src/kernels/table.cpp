@@ -115,6 +115,7 @@ std::vector<KernelPath> kernel_paths(const KernelTable& table) {
     add("store_value" + suffix, table.cache(type).store_value, scalar.cache(type).store_value);
     add("attend_page" + suffix, table.cache(type).attend_page, scalar.cache(type).attend_page);
   }
+  add("quantize_queries", table.quantize_queries, scalar.quantize_queries);
   add("fold_attention", table.fold_attention, scalar.fold_attention);
   add("finish_attention", table.finish_attention, scalar.finish_attention);
   return paths;

@@ -37,7 +37,6 @@ AttentionBlock::Scratch::Scratch(std::size_t max_queries, std::size_t head_dim)
       out(max_queries * head_dim, "attention scratch"),
       quants(max_queries * head_dim, "attention scratch"),
       scales(max_queries * head_dim / kCacheBlockChannels + 1, "attention scratch"),
-      sums(max_queries * head_dim / 16 + 1, "attention scratch"),
       states(max_queries),
       first(max_queries),
       last(max_queries) {}
@@ -51,8 +50,8 @@ AttentionBlock::AttentionBlock(const ModelConfig& config, std::size_t max_rows, 
 }
 
 std::size_t AttentionBlock::scratch_bytes(const ModelConfig& config) noexcept {
-  // Queries and outputs in f32; a quant for each channel, a scale for 32 and a sum of two bytes for 16.
-  return rows_per_unit(config) * config.heads_per_kv_head() * config.head_dim * (2 * sizeof(float) + 1 + 1);
+  // Queries and outputs in f32; quants of two bytes, a scale for 32 of them.
+  return rows_per_unit(config) * config.heads_per_kv_head() * config.head_dim * (2 * sizeof(float) + 2 + 1);
 }
 
 void AttentionBlock::append(const AttentionCall& call, View<float, Seq, KvChannels> keys, View<float, Seq, KvChannels> values) {
@@ -197,8 +196,7 @@ void AttentionBlock::load_queries(const AttentionCall& call, const Unit& unit, V
     }
   }
   if (unit.span->sequence->cache().layout().type == CacheType::kQ8_0) {
-    kernels.quantize_block32(scratch.queries.data(), queries_of(unit) * head_dim_, scratch.quants.data(), scratch.scales.data(),
-                             scratch.sums.data());
+    kernels.quantize_queries(scratch.queries.data(), queries_of(unit) * head_dim_, scratch.quants.data(), scratch.scales.data());
   }
 }
 
@@ -232,8 +230,7 @@ void AttentionBlock::attend_page(const AttentionCall& call, const Unit& unit, st
                     .out = out,
                     .out_stride = head_dim_,
                     .query_quants = scratch.quants.data(),
-                    .query_scales = scratch.scales.data(),
-                    .query_sums = scratch.sums.data()});
+                    .query_scales = scratch.scales.data()});
 }
 
 void AttentionBlock::attend_item(const AttentionCall& call, const Item& item, View<float, Seq, QueryChannels> queries,

@@ -73,11 +73,10 @@ class AttentionBlock {
   /// One thread's queries of one unit.
   struct Scratch {
     Scratch(std::size_t max_queries, std::size_t head_dim);
-    AlignedArray<float> queries;  ///< [max_queries][head_dim]
-    AlignedArray<float> out;      ///< [max_queries][head_dim]
-    AlignedArray<std::int8_t> quants;
+    AlignedArray<float> queries;        ///< [max_queries][head_dim]
+    AlignedArray<float> out;            ///< [max_queries][head_dim]
+    AlignedArray<std::int16_t> quants;  ///< for a q8_0 cache
     AlignedArray<float> scales;
-    AlignedArray<std::int16_t> sums;
     std::vector<AttentionState> states;
     std::vector<int> first;
     std::vector<int> last;

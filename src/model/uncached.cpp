@@ -113,11 +113,10 @@ class Uncached {
     const std::size_t oldest = window == 0 || row + 1 <= window ? 0 : row + 1 - window;
     compute_.kernels.scale(query.data(), config_.query_scale, query.size());
     // What a q8_0 cache multiplies with.
-    std::vector<std::int8_t> quants(query.size());
+    std::vector<std::int16_t> quants(query.size());
     std::vector<float> scales(query.size() / kCacheBlockChannels + 1);
-    std::vector<std::int16_t> sums(query.size() / 16 + 1);
     if (config_.head_dim % kCacheBlockChannels == 0) {
-      compute_.kernels.quantize_block32(query.data(), query.size(), quants.data(), scales.data(), sums.data());
+      compute_.kernels.quantize_queries(query.data(), query.size(), quants.data(), scales.data());
     }
     for (std::size_t head = 0; head < config_.n_heads; ++head) {
       const std::size_t offset = head * config_.head_dim;
@@ -140,8 +139,7 @@ class Uncached {
                             .out = out.data() + offset,
                             .out_stride = config_.head_dim,
                             .query_quants = quants.data() + offset,
-                            .query_scales = scales.data() + offset / kCacheBlockChannels,
-                            .query_sums = sums.data() + offset / 16});
+                            .query_scales = scales.data() + offset / kCacheBlockChannels});
       }
       compute_.kernels.finish_attention(out.data() + offset, state.sum, config_.head_dim);
     }

@@ -108,8 +108,7 @@ void attend(const KernelTable& table, const Shape& shape, std::uint64_t seed, Ru
                     .out = run.out.data(),
                     .out_stride = shape.head_dim,
                     .query_quants = quantized.quants.data(),
-                    .query_scales = quantized.scales.data(),
-                    .query_sums = quantized.sums.data()});
+                    .query_scales = quantized.scales.data()});
 }
 
 bool check_shape(const KernelTable& kernels, const KernelTable& scalar, const Shape& shape) {

@@ -256,6 +256,7 @@ struct Attention {
   static void fill(KernelTable& table) noexcept {
     table.caches[static_cast<std::size_t>(CacheType::kF16)] = kernels<F16Pages<L>>();
     table.caches[static_cast<std::size_t>(CacheType::kQ8_0)] = kernels<Q8Pages<L>>();
+    table.quantize_queries = Q8Pages<L>::quantize_queries;
     table.fold_attention = fold;
     table.finish_attention = finish;
   }

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
-#include "kernels/generic/dot_groups.h"
 #include "kernels/generic/query_sums.h"
 #include "kernels/generic/repeat.h"
 
@@ -96,14 +95,15 @@ struct Q8Pages {
   static constexpr std::size_t kWeightChannels = kCacheBlockChannels;
 
   static void store_key(std::byte* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept {
-    std::byte* strip = page_keys + slot / kStripPositions * head_dim * kStripPositions + slot % kStripPositions * 4;
+    std::byte* strip = page_keys + slot / kStripPositions * head_dim * kStripPositions + slot % kStripPositions * 2;
     F16* scales = scales_of(page_keys, head_dim) + slot;
     for (std::size_t block = 0; block < head_dim / kCacheBlockChannels; ++block) {
       alignas(32) std::int8_t quants[kCacheBlockChannels];
       scales[block * kPagePositions] = quantize(key + block * kCacheBlockChannels, quants);
-      for (std::size_t i = 0; i < kCacheBlockChannels; i += 4) {
+      for (std::size_t i = 0; i < kCacheBlockChannels; i += 2) {
         std::byte* place = strip + (block * kCacheBlockChannels + i) * kStripPositions;
-        for (std::size_t j = 0; j < 4; ++j) place[j] = static_cast<std::byte>(quants[i + j]) ^ std::byte{0x80};
+        place[0] = static_cast<std::byte>(quants[i]);
+        place[1] = static_cast<std::byte>(quants[i + 1]);
       }
     }
   }
@@ -119,15 +119,28 @@ struct Q8Pages {
   template <std::size_t kQueries, std::size_t kStrips>
   static void score(const AttendPage& page, const std::size_t (&queries)[kQueries], std::size_t strip,
                     PageWeights<kQueries>& scores) noexcept {
-    // As many queries at once as a linear layer takes tokens: the work is the same.
+    // As many queries at once as a linear layer takes tokens: the work is of the same kind.
     constexpr std::size_t kMost = static_cast<std::size_t>(V::kTokens);
     constexpr std::size_t kParts = (kQueries + kMost - 1) / kMost;
     for (std::size_t s = strip; s < strip + kStrips; ++s) {
       repeat<static_cast<int>(kParts)>([&](auto part) __attribute__((always_inline)) {
         constexpr std::size_t kFirst = kQueries * part / kParts;
         constexpr std::size_t kLast = kQueries * (part + 1) / kParts;
-        score_strip<kQueries, kFirst, static_cast<int>(kLast - kFirst)>(page, queries, s, scores);
+        score_strip<kQueries, kFirst, kLast - kFirst>(page, queries, s, scores);
       });
+    }
+  }
+
+  static void quantize_queries(const float* x, std::size_t n, std::int16_t* quants, float* scales) noexcept {
+    constexpr float kMost = 32767.0f;
+    for (std::size_t at = 0; at < n; at += kCacheBlockChannels) {
+      const float d = largest(x + at) / kMost;
+      scales[at / kCacheBlockChannels] = d;
+      for (std::size_t i = at; i < at + kCacheBlockChannels; i += V::kN) {
+        alignas(64) std::int32_t lanes[V::kN];
+        V::storeu_i(lanes, quants_of(x + i, V::set1(d), kMost));
+        for (std::size_t j = 0; j < V::kN; ++j) quants[i + j] = static_cast<std::int16_t>(lanes[j]);
+      }
     }
   }
 
@@ -155,19 +168,6 @@ struct Q8Pages {
   }
 
  private:
-  /// One strip's keys of one block of channels, as add_group reads weights.
-  struct KeyBlock {
-    static constexpr int kBits = 8;
-    static constexpr int kBias = V::kByteBias;
-    static constexpr int kChunks = kCacheBlockChannels / 4;
-    static constexpr bool kHasMin = false;
-    const std::byte* quants;
-    const F16* scales;
-
-    [[gnu::always_inline]] F scale(int s) const noexcept { return V::load_f16(scales + static_cast<std::size_t>(s) * V::kN); }
-    [[gnu::always_inline]] ByteChunks<V> chunks() const noexcept { return {quants}; }
-  };
-
   template <class Byte>
   [[gnu::always_inline]] static auto* scales_of(Byte* page, std::size_t head_dim) noexcept {
     if constexpr (std::is_const_v<Byte>) {
@@ -177,40 +177,58 @@ struct Q8Pages {
     }
   }
 
-  template <std::size_t kQueries, std::size_t kFirst, int kCount>
+  template <std::size_t kQueries, std::size_t kFirst, std::size_t kCount>
   [[gnu::always_inline]] static void score_strip(const AttendPage& page, const std::size_t (&queries)[kQueries], std::size_t strip,
                                                  PageWeights<kQueries>& scores) noexcept {
-    constexpr std::size_t kBlock = kCacheBlockChannels;
-    constexpr int kSubs = V::sub_tiles(kCount);
+    constexpr auto kSubs = static_cast<std::size_t>(V::sub_tiles(static_cast<int>(kCount)));
     const std::size_t head_dim = page.head_dim;
-    TokenGroup<kCount> x;
-    for (int t = 0; t < kCount; ++t) {
-      const std::size_t query = queries[kFirst + static_cast<std::size_t>(t)];
-      x.quants[t] = page.query_quants + query * head_dim;
-      x.scales[t] = page.query_scales + query * (head_dim / kBlock);
-      x.sums[t] = page.query_sums + query * (head_dim / kSumElements);
+    const std::int16_t* query[kCount];
+    const float* query_scales[kCount];
+    for (std::size_t t = 0; t < kCount; ++t) {
+      query[t] = page.query_quants + queries[kFirst + t] * head_dim;
+      query_scales[t] = page.query_scales + queries[kFirst + t] * (head_dim / kCacheBlockChannels);
     }
     for (std::size_t sub = 0; sub < kStripPositions / V::kN; sub += kSubs) {
-      Accumulators<V, kSubs, kCount> acc;
-      for (int s = 0; s < kSubs; ++s) {
-        for (int t = 0; t < kCount; ++t) acc[s][t] = V::zero();
-      }
       const std::size_t position = strip * kStripPositions + sub * V::kN;
-      const std::byte* quants = page.keys + strip * kStripPositions * head_dim + sub * V::kBytes;
+      const std::byte* keys = page.keys + strip * kStripPositions * head_dim + sub * V::kN * 2;
       const F16* scales = scales_of(page.keys, head_dim) + position;
-      for (std::size_t d = 0; d < head_dim; d += kBlock, quants += kBlock * kStripPositions, scales += kPagePositions) {
-        add_group<V, KeyBlock, kSubs, kCount>(KeyBlock{quants, scales}, x, d, acc);
+      F acc[kSubs][kCount];
+      QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) {
+        QUENCH_UNROLLED for (std::size_t t = 0; t < kCount; ++t) acc[s][t] = V::zero();
       }
-      for (int s = 0; s < kSubs; ++s) {
-        for (int t = 0; t < kCount; ++t) {
-          V::store(scores[kFirst + static_cast<std::size_t>(t)] + position + static_cast<std::size_t>(s) * V::kN, acc[s][t]);
+      for (std::size_t block = 0; block < head_dim / kCacheBlockChannels; ++block, scales += kPagePositions) {
+        typename V::I dots[kSubs][kCount];
+        dot_block<kSubs, kCount>(keys + block * kCacheBlockChannels * kStripPositions, query, block * kCacheBlockChannels, dots);
+        QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) {
+          const F scale = V::load_f16(scales + s * V::kN);
+          QUENCH_UNROLLED for (std::size_t t = 0; t < kCount; ++t) {
+            acc[s][t] = V::fma(V::mul(scale, V::set1(query_scales[t][block])), V::to_float(dots[s][t]), acc[s][t]);
+          }
         }
+      }
+      QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) {
+        QUENCH_UNROLLED for (std::size_t t = 0; t < kCount; ++t) V::store(scores[kFirst + t] + position + s * V::kN, acc[s][t]);
       }
     }
   }
 
-  /// 32 elements: the scale rounded to f16, then the quants that belong to it.
-  static F16 quantize(const float* x, std::int8_t* quants) noexcept {
+  /// 32 channels, two at a time: a position's pair of keys is widened once for all queries.
+  template <std::size_t kSubs, std::size_t kCount>
+  [[gnu::always_inline]] static void dot_block(const std::byte* keys, const std::int16_t* const (&query)[kCount], std::size_t d,
+                                               typename V::I (&dots)[kSubs][kCount]) noexcept {
+    QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) {
+      QUENCH_UNROLLED for (std::size_t t = 0; t < kCount; ++t) dots[s][t] = V::zero_i();
+    }
+    for (std::size_t i = 0; i < kCacheBlockChannels; i += 2, keys += 2 * kStripPositions) {
+      typename V::I pairs[kSubs];
+      QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) pairs[s] = V::pairs_from_i8(keys + s * V::kN * 2);
+      QUENCH_UNROLLED for (std::size_t t = 0; t < kCount; ++t) {
+        QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) dots[s][t] = V::pair_dot(dots[s][t], pairs[s], query[t] + d + i);
+      }
+    }
+  }
+
+  static float largest(const float* x) noexcept {
     F most = V::abs(V::loadu(x));
     for (std::size_t i = V::kN; i < kCacheBlockChannels; i += V::kN) most = V::max(V::abs(V::loadu(x + i)), most);
     alignas(64) float lanes[V::kN];
@@ -218,13 +236,21 @@ struct Q8Pages {
     for (std::size_t half = V::kN / 2; half >= 1; half /= 2) {
       for (std::size_t i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
     }
+    return lanes[0];
+  }
+
+  /// x / d to the nearest whole number within +-limit; d = 0 gives 0.
+  [[gnu::always_inline]] static typename V::I quants_of(const float* x, F d, float limit) noexcept {
+    const F ratio = V::select(V::eq(d, V::zero()), V::zero(), V::div(V::loadu(x), d));
+    return V::round_to_int(V::max(V::min(ratio, V::set1(limit)), V::set1(-limit)));
+  }
+
+  /// 32 elements: the scale rounded to f16, then the quants that belong to it.
+  static F16 quantize(const float* x, std::int8_t* quants) noexcept {
     F16 scale[V::kN];
-    V::store_f16_saturate(scale, V::set1(lanes[0] / 127.0f));
+    V::store_f16_saturate(scale, V::set1(largest(x) / 127.0f));
     const F d = V::load_f16(scale);
-    for (std::size_t i = 0; i < kCacheBlockChannels; i += V::kN) {
-      const F ratio = V::select(V::eq(d, V::zero()), V::zero(), V::div(V::loadu(x + i), d));
-      V::store_i8(quants + i, V::round_to_int(V::max(V::min(ratio, V::set1(127.0f)), V::set1(-127.0f))));
-    }
+    for (std::size_t i = 0; i < kCacheBlockChannels; i += V::kN) V::store_i8(quants + i, quants_of(x + i, d, 127.0f));
     return scale[0];
   }
 };

@@ -46,7 +46,7 @@ struct F16Pages {
 /// Keys and values in int8 with a scale per 32 channels.
 struct Q8Pages {
   static std::size_t key_index(std::size_t slot, std::size_t d, std::size_t head_dim) noexcept {
-    return ((slot / kStripPositions * (head_dim / 4) + d / 4) * kStripPositions + slot % kStripPositions) * 4 + d % 4;
+    return ((slot / kStripPositions * (head_dim / 2) + d / 2) * kStripPositions + slot % kStripPositions) * 2 + d % 2;
   }
   static std::size_t scale_index(std::size_t slot, std::size_t block) noexcept { return block * kPagePositions + slot; }
 
@@ -69,9 +69,8 @@ struct Q8Pages {
   }
 
   static void store_key(std::byte* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept {
-    store(page_keys, slot, key, head_dim, [&](std::size_t d, std::int8_t quant) noexcept {
-      page_keys[key_index(slot, d, head_dim)] = static_cast<std::byte>(quant) ^ std::byte{0x80};
-    });
+    store(page_keys, slot, key, head_dim,
+          [&](std::size_t d, std::int8_t quant) noexcept { page_keys[key_index(slot, d, head_dim)] = static_cast<std::byte>(quant); });
   }
 
   static void store_value(std::byte* page_values, std::size_t slot, const float* value, std::size_t head_dim) noexcept {
@@ -89,8 +88,7 @@ struct Q8Pages {
     for (std::size_t block = 0; block < head_dim / kCacheBlockChannels; ++block) {
       std::int32_t dot = 0;
       for (std::size_t d = block * kCacheBlockChannels; d < (block + 1) * kCacheBlockChannels; ++d) {
-        const std::byte stored = page.keys[key_index(slot, d, head_dim)] ^ std::byte{0x80};
-        dot += std::bit_cast<std::int8_t>(stored) * page.query_quants[query * head_dim + d];
+        dot += std::bit_cast<std::int8_t>(page.keys[key_index(slot, d, head_dim)]) * page.query_quants[query * head_dim + d];
       }
       const float query_scale = page.query_scales[query * (head_dim / kCacheBlockChannels) + block];
       sum = __builtin_fmaf(scale(page.keys, head_dim, slot, block) * query_scale, static_cast<float>(dot), sum);
@@ -115,6 +113,21 @@ float row_sum(const PageRow& row) noexcept {
   Partials partials{};
   for (std::size_t p = 0; p < kPagePositions; ++p) partials[p % 16] = partials[p % 16] + row[p];
   return fold_sum(partials);
+}
+
+void quantize_queries(const float* x, std::size_t n, std::int16_t* quants, float* scales) noexcept {
+  constexpr float kMost = 32767.0f;
+  for (std::size_t block = 0; block < n / kCacheBlockChannels; ++block) {
+    const float* in = x + block * kCacheBlockChannels;
+    float most = 0.0f;
+    for (std::size_t i = 0; i < kCacheBlockChannels; ++i) most = std::fabs(in[i]) > most ? std::fabs(in[i]) : most;
+    const float d = most / kMost;
+    scales[block] = d;
+    for (std::size_t i = 0; i < kCacheBlockChannels; ++i) {
+      const float ratio = d == 0.0f ? 0.0f : in[i] / d;
+      quants[block * kCacheBlockChannels + i] = static_cast<std::int16_t>(std::nearbyint(std::clamp(ratio, -kMost, kMost)));
+    }
+  }
 }
 
 void fold_attention(AttentionState& state, float* out, const AttentionState& page, const float* page_out, std::size_t head_dim) noexcept {
@@ -168,6 +181,7 @@ void finish_attention(float* out, float sum, std::size_t head_dim) noexcept {
 void fill_attention(KernelTable& table) {
   table.caches[static_cast<std::size_t>(CacheType::kF16)] = kKernels<F16Pages>;
   table.caches[static_cast<std::size_t>(CacheType::kQ8_0)] = kKernels<Q8Pages>;
+  table.quantize_queries = quantize_queries;
   table.fold_attention = fold_attention;
   table.finish_attention = finish_attention;
 }
