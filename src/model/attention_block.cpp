@@ -117,7 +117,7 @@ void AttentionBlock::plan(const AttentionCall& call, std::size_t rows_per_unit) 
     }
   }
   if (call.spans.size() > 1) {
-    std::ranges::stable_sort(units_, std::greater<>(), [](const Unit& unit) { return unit.n_pages * unit.n_rows; });
+    std::ranges::sort(units_, std::greater<>(), [](const Unit& unit) { return unit.n_pages * unit.n_rows; });
   }
   share_out_pages(static_cast<std::size_t>(call.compute.pool.thread_count()));
 }
