@@ -176,7 +176,7 @@ void add_bench(CLI::App& app, Action& action) {
       "Every number of threads is measured with every chunk, depth and length. The columns of per cent are of what a probe in the same\n"
       "run reads from memory and computes in registers; a rate above the probe's exits 1 (docs/benchmarking.md).\n"
       "Example:\n  quench bench model.gguf -p 512 -n 32 -d 0,4096 -t 1,2 -r 5 --csv");
-  add_model_argument(*command, options->model, "words", "MODEL");
+  add_model_argument(*command, options->model, "MODEL", "GGUF file");
   add_sweep_options(*command, *options);
   add_model_change_options(*command, options->model);
   command

@@ -90,7 +90,7 @@ struct KernelTable {
   std::array<CacheKernels, kCacheTypes.size()> caches{};  ///< by CacheType
   [[nodiscard]] const CacheKernels& cache(CacheType type) const noexcept { return caches[static_cast<std::size_t>(type)]; }
   /// Queries for a q8_0 cache, in blocks of 32 channels: d = absmax / 32767, q = round-half-even(x / d) within +-32767, d = 0 gives 0.
-  /// 16 bits: at 8 the query's own rounding would weigh as much as that of the keys. n is a multiple of 32.
+  /// 16 bits: at 8 the query's own rounding cost a quarter of what the cache's does. n is a multiple of 32.
   void (*quantize_queries)(const float* x, std::size_t n, std::int16_t* quants, float* scales) noexcept = nullptr;
   /// Folds one more page's result into the running one, pages in ascending order: on the first page (state.max = kNoScore) a copy; else
   ///   M = max(max, m), a = exp(max - M), b = exp(m - M), sum = fma(l, b, sum * a), out[d] = fma(o[d], b, out[d] * a), max = M.

@@ -1,5 +1,6 @@
 #include "model/step.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/profile.h"
@@ -110,9 +111,10 @@ void Step::attention(std::size_t layer, bool last_layer) {
   const auto branch = scratch_.branch.first(n_rows_);
   normalize(scratch_.residual.first(n_rows_), weights.attention_norm, branch);
 
-  std::size_t wanted = 0;
-  for (const SequenceTokens& request : requests_) wanted += wanted_rows(request);
-  if (last_layer && wanted < n_rows_) {
+  const auto all_wanted = [&] {
+    return std::ranges::all_of(requests_, [](const SequenceTokens& request) { return wanted_rows(request) == request.tokens.size(); });
+  };
+  if (last_layer && !all_wanted()) {
     {
       const ProfileScope scope(compute_.profile, "qkv");
       multiply(compute_, scratch_.activations, branch, into(weights.key, keys), into(weights.value, values));

@@ -14,7 +14,7 @@ struct StepCost {
   std::uint64_t weight_bytes = 0;  ///< each matrix once a pass; of routed experts, what one token uses
   std::uint64_t cache_bytes = 0;   ///< each visible position once a pass and layer
   /// A multiplication and an addition are two operations.
-  std::uint64_t int8_operations = 0;  ///< linear layers whose activations are quantized; scores of a q8_0 cache
+  std::uint64_t int8_operations = 0;  ///< linear layers whose activations are quantized; scores of a q8_0 cache, too
   std::uint64_t f32_operations = 0;   ///< linear layers of f32 and f16 weights; attention
   std::uint64_t bf16_operations = 0;  ///< linear layers of bf16 weights
 
