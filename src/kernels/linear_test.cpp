@@ -110,12 +110,13 @@ TEST_P(EveryFormat, ExtremeQuantsAndScalesGiveTheSameBits) {
   ThreadPool pool(1);
   const std::size_t columns = columns_near(64);
   constexpr std::size_t kRows = 16;
+  constexpr std::size_t kTokens = 18;  // few and many at once: whole groups, and two left over
   // As f16 scales: zero, the largest normal numbers, subnormal and negative ones; as quants: both ends and the middle.
   for (const unsigned fill : {0x00u, 0x01u, 0x3Cu, 0x78u, 0x7Bu, 0x80u, 0x88u, 0xFBu}) {
     const std::vector<std::byte> file(kRows * *row_bytes(GetParam(), columns), static_cast<std::byte>(fill));
     const PackedMatrix matrix = pack(GetParam(), kRows, columns, file);
     for (const float magnitude : {1e-44f, 1e-3f, 1.0f, 1e20f}) {
-      std::vector<float> x(5 * columns, magnitude);
+      std::vector<float> x(kTokens * columns, magnitude);
       for (std::size_t i = columns; i < x.size(); ++i) x[i] = random.below(2) == 0 ? magnitude : -magnitude;
       const std::vector<float> want = product(kernels_for(Isa::kScalar), pool, matrix, x);
       for (const KernelTable* kernels : tables_under_test()) {
@@ -133,7 +134,7 @@ TEST_P(EveryFormat, BytesWithoutAnyOrderGiveTheSameBits) {
   std::vector<std::byte> file(kRows * *row_bytes(GetParam(), columns));
   for (auto& byte : file) byte = static_cast<std::byte>(random.next() >> 56);
   const PackedMatrix matrix = pack(GetParam(), kRows, columns, file);
-  const std::vector<float> x = random_activations(7 * columns, random);
+  const std::vector<float> x = random_activations(19 * columns, random);
   const std::vector<float> want = product(kernels_for(Isa::kScalar), pool, matrix, x);
   for (const KernelTable* kernels : tables_under_test()) {
     ASSERT_TRUE(same_bits(product(*kernels, pool, matrix, x), want)) << kernels->name;

@@ -24,6 +24,8 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
   static constexpr int kFloatTokens = 4;
   /// Registers of 8 rows that a group of `tokens` works on at once.
   static constexpr int sub_tiles(int /*tokens*/) noexcept { return 2; }
+  /// Of unpacked weights: wide quants run so few chunks before they are scaled that their sums go through the stack with 16 rows.
+  static constexpr int slab_sub_tiles(int bits) noexcept { return bits >= 6 ? 1 : 2; }
 
   static B load_bytes(const std::byte* p) noexcept { return _mm256_load_si256(reinterpret_cast<const __m256i*>(p)); }
   static B low_nibbles(B v) noexcept { return _mm256_and_si256(v, _mm256_set1_epi8(15)); }
@@ -68,8 +70,34 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
         pairs, _mm256_set_epi32(0x0F0E0F0E, 0x0B0A0B0A, 0x07060706, 0x03020302, 0x0F0E0F0E, 0x0B0A0B0A, 0x07060706, 0x03020302));
   }
 
-  /// acc[s][t] += dot of kChunks chunks of sub-tile s with x[t]. chunk(s, c) gives the weights of chunk c: unsigned, below 2^kBits; 8-bit
-  /// ones are signed with the sign bit flipped.
+  /// What a product takes: 8-bit weights go in as magnitudes, their signs onto x.
+  struct Signed {
+    B weights;
+    B magnitudes;
+  };
+  template <int kBits>
+  static constexpr std::size_t kOperandBytes = kBits == 8 ? 2 * kBytes : kBytes;
+  template <int kBits>
+  static auto load_operand(const std::byte* p) noexcept {
+    if constexpr (kBits == 8) {
+      return Signed{load_bytes(p), load_bytes(p + kBytes)};
+    } else {
+      return load_bytes(p);
+    }
+  }
+  template <int kBits>
+  static void store_operand(std::byte* p, B chunk) noexcept {
+    if constexpr (kBits == 8) {
+      const Signed both = signed_of(chunk);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(p), both.weights);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(p + kBytes), both.magnitudes);
+    } else {
+      _mm256_store_si256(reinterpret_cast<__m256i*>(p), chunk);
+    }
+  }
+
+  /// acc[s][t] += dot of kChunks chunks of sub-tile s with x[t]. chunk.get<c>(s) gives the weights of chunk c, unsigned, below 2^kBits,
+  /// 8-bit ones signed with the sign bit flipped; or gives them as operands.
   template <int kBits, int kChunks, int kSubs, int kTokenCount, class Chunk>
   [[gnu::always_inline]] static void dot(const Chunk& chunk, const std::int8_t* const (&x)[kTokenCount], I (&acc)[kSubs][kTokenCount]) {
     Scale ones[kSubs];
@@ -110,22 +138,36 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
     return _mm256_set1_epi32(word);
   }
 
-  /// Pair products of one chunk, as int16: 8-bit weights go in as magnitudes, their signs onto x; 128 x 127 x 2 = 32512 fits.
+  static Signed signed_of(B flipped) noexcept {
+    const B weights = _mm256_xor_si256(flipped, _mm256_set1_epi8(-128));
+    return {weights, _mm256_abs_epi8(weights)};
+  }
+  static Signed signed_of(Signed operand) noexcept { return operand; }
+
+  /// Pair products of one chunk, as int16: 128 x 127 x 2 = 32512 fits.
   template <int kBits, bool kFirst, int kSubs, int kTokenCount, int kChunk, class Chunk>
   [[gnu::always_inline]] static void add_chunk(const Chunk& chunk, const std::int8_t* const (&x)[kTokenCount],
                                                __m256i (&sums)[kSubs][kTokenCount]) {
     B weights[kSubs];
-    B magnitudes[kSubs];
+    [[maybe_unused]] B magnitudes[kSubs];
     for (int s = 0; s < kSubs; ++s) {
-      weights[s] = chunk.template get<kChunk>(s);
-      if constexpr (kBits == 8) weights[s] = _mm256_xor_si256(weights[s], _mm256_set1_epi8(-128));
-      magnitudes[s] = kBits == 8 ? _mm256_abs_epi8(weights[s]) : weights[s];
+      if constexpr (kBits == 8) {
+        const Signed both = signed_of(chunk.template get<kChunk>(s));
+        weights[s] = both.weights;
+        magnitudes[s] = both.magnitudes;
+      } else {
+        weights[s] = chunk.template get<kChunk>(s);
+      }
     }
     for (int t = 0; t < kTokenCount; ++t) {
       const __m256i x4 = broadcast4(x[t] + 4 * kChunk);
       for (int s = 0; s < kSubs; ++s) {
-        const __m256i operand = kBits == 8 ? _mm256_sign_epi8(x4, weights[s]) : x4;
-        const __m256i products = _mm256_maddubs_epi16(magnitudes[s], operand);
+        __m256i products;
+        if constexpr (kBits == 8) {
+          products = _mm256_maddubs_epi16(magnitudes[s], _mm256_sign_epi8(x4, weights[s]));
+        } else {
+          products = _mm256_maddubs_epi16(weights[s], x4);
+        }
         sums[s][t] = kFirst ? products : _mm256_add_epi16(sums[s][t], products);
         keep_order(sums[s][t]);
       }

@@ -19,6 +19,7 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
   static constexpr int kTokens = 8;
   static constexpr int kFloatTokens = 8;
   static constexpr int sub_tiles(int) noexcept { return 1; }
+  static constexpr int slab_sub_tiles(int /*bits*/) noexcept { return 1; }
 
   static B load_bytes(const std::byte* p) noexcept { return _mm512_load_si512(p); }
   static B low_nibbles(B v) noexcept { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }
@@ -85,6 +86,18 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
   }
 
   using Scale = __m512i;  ///< int32 per row
+
+  /// What a product takes: the bytes as they are.
+  template <int kBits>
+  static constexpr std::size_t kOperandBytes = kBytes;
+  template <int kBits>
+  static B load_operand(const std::byte* p) noexcept {
+    return load_bytes(p);
+  }
+  template <int kBits>
+  static void store_operand(std::byte* p, B chunk) noexcept {
+    _mm512_store_si512(p, chunk);
+  }
 
   template <int kBits, int kChunks, int kSubs, int kTokenCount, class Chunk>
   [[gnu::always_inline]] static void dot(const Chunk& chunk, const std::int8_t* const (&x)[kTokenCount], I (&acc)[kSubs][kTokenCount]) {

@@ -11,10 +11,11 @@
 /// counts registers of V::kN rows inside the tile.
 namespace quench::generic {
 
-// Readers of chunks: get<c>(s) is chunk c of the s-th of sub-tiles first_sub, first_sub + 1, ...
+// Readers of chunks: get<c>(s) is chunk c of the s-th of sub-tiles first_sub, first_sub + 1, ..., in about kInstructions (of AVX2).
 
 template <class V>
 struct ByteChunks {
+  static constexpr int kInstructions = 0;
   const std::byte* quants;
   template <int kChunk>
   [[gnu::always_inline]] typename V::B get(int s) const noexcept {
@@ -24,6 +25,7 @@ struct ByteChunks {
 
 template <class V>
 struct NibbleChunks {
+  static constexpr int kInstructions = 2;
   const std::byte* quants;
   template <int kChunk>
   [[gnu::always_inline]] typename V::B get(int s) const noexcept {
@@ -35,6 +37,7 @@ struct NibbleChunks {
 /// Fields of kWidth bits, the first of them in field kFirst of the first chunk, each shifted left by kLeft.
 template <class V, int kWidth, int kFirst = 0, int kLeft = 0>
 struct FieldChunks {
+  static constexpr int kInstructions = 2;
   const std::byte* quants;
   template <int kChunk>
   [[gnu::always_inline]] typename V::B get(int s) const noexcept {
@@ -49,6 +52,7 @@ struct FieldChunks {
 /// A quant in two parts.
 template <class V, class Low, class High>
 struct JoinedChunks {
+  static constexpr int kInstructions = Low::kInstructions + High::kInstructions + 1;
   Low low;
   High high;
   template <int kChunk>
@@ -81,6 +85,7 @@ alignas(16) inline constexpr NibbleTable kIq4Table = biased_table<128>(kIq4Value
 
 template <class V, const NibbleTable& kTable>
 struct TableChunks {
+  static constexpr int kInstructions = NibbleChunks<V>::kInstructions + 1;
   const std::byte* quants;
   template <int kChunk>
   [[gnu::always_inline]] typename V::B get(int s) const noexcept {

@@ -97,8 +97,6 @@ struct FloatLinear {
   static F flush(F w) noexcept { return V::select(V::lt(V::abs(w), V::set1(0x1p-56f)), V::zero(), w); }
 
   static void bf16_slabs(const LinearTile& job) noexcept {
-    // 2 tokens x 2 registers of rows, or 4 x 1, in two chains each: 8 of them.
-    constexpr int kGroup = 4 / kSubs;
     alignas(64) Slab slab;
     for (std::size_t first = 0; first < job.columns; first += kSlab) {
       const std::size_t pairs = ((job.columns - first < kSlab ? job.columns - first : kSlab) + 1) / 2;
@@ -110,44 +108,65 @@ struct FloatLinear {
           V::store(slab[2 * p + 1] + r, flush(odd_bf16(w)));
         }
       }
-      for_token_groups<kGroup>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
-        for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kSubs) bf16_slab_rows<tokens>(job, slab, first, pairs, token, sub);
+      for_token_groups<V::kFloatTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
+        WidePairs x[tokens];
+        for (int t = 0; t < tokens; ++t) {
+          x[t].widen(job.x->bf16_row(job.first_token + token + static_cast<std::size_t>(t)) + first, pairs);
+        }
+        for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kSubs) bf16_slab_rows<tokens>(job, slab, x, first, pairs, token, sub);
       });
     }
   }
 
+  /// A slab of one token's activations.
+  struct WidePairs {
+    alignas(64) float even[kSlab / 2];
+    alignas(64) float odd[kSlab / 2];
+
+    /// A row is followed by zeros up to a multiple of 16 pairs.
+    void widen(const BF16* x, std::size_t pairs) noexcept {
+      for (std::size_t p = 0; p < pairs; p += V::kN) {
+        const I words = V::loadu_i(reinterpret_cast<const std::int32_t*>(x + 2 * p));
+        V::store(even + p, even_bf16(words));
+        V::store(odd + p, odd_bf16(words));
+      }
+    }
+  };
+
+  /// The two chains one after the other: each alone fills the registers as the f32 kernel does.
   template <int kTokens>
-  static void bf16_slab_rows(const LinearTile& job, const Slab& slab, std::size_t first, std::size_t pairs, std::size_t token,
-                             std::size_t sub) noexcept {
+  static void bf16_slab_rows(const LinearTile& job, const Slab& slab, const WidePairs (&x)[kTokens], std::size_t first, std::size_t pairs,
+                             std::size_t token, std::size_t sub) noexcept {
     constexpr std::size_t kGroupPairs = 16;
     for (std::size_t begin = 0; begin < pairs; begin += kGroupPairs) {
+      const std::size_t count = begin + kGroupPairs < pairs ? kGroupPairs : pairs - begin;
       F even[kSubs][kTokens];
       F odd[kSubs][kTokens];
-      const BF16* x[kTokens];
-      for (int t = 0; t < kTokens; ++t) {
-        x[t] = job.x->bf16_row(job.first_token + token + static_cast<std::size_t>(t)) + first;
-        for (int s = 0; s < kSubs; ++s) even[s][t] = odd[s][t] = V::zero();
-      }
-      const std::size_t end = begin + kGroupPairs < pairs ? begin + kGroupPairs : pairs;
-      for (std::size_t p = begin; p < end; ++p) {
-        for (int t = 0; t < kTokens; ++t) {
-          std::int32_t word;
-          std::memcpy(&word, x[t] + 2 * p, sizeof(word));
-          const F x_even = even_bf16(V::set1_i(word));
-          const F x_odd = odd_bf16(V::set1_i(word));
-          for (int s = 0; s < kSubs; ++s) {
-            const std::size_t row = (sub + static_cast<std::size_t>(s)) * V::kN;
-            even[s][t] = V::fma(V::load(slab[2 * p] + row), x_even, even[s][t]);
-            odd[s][t] = V::fma(V::load(slab[2 * p + 1] + row), x_odd, odd[s][t]);
-          }
-        }
-      }
+      bf16_chain<&WidePairs::even, kTokens>(slab[2 * begin] + sub * V::kN, x, begin, count, even);
+      bf16_chain<&WidePairs::odd, kTokens>(slab[2 * begin + 1] + sub * V::kN, x, begin, count, odd);
       for (int t = 0; t < kTokens; ++t) {
         float* out = job.out + (token + static_cast<std::size_t>(t)) * job.out_stride + sub * V::kN;
         for (int s = 0; s < kSubs; ++s, out += V::kN) {
           const F acc = first + begin == 0 ? V::zero() : V::loadu(out);
           V::storeu(out, V::add(acc, V::add(even[s][t], odd[s][t])));
         }
+      }
+    }
+  }
+
+  /// sums = the chain over one half of pairs begin, begin + 1, ..., from zero; `weights` are those of the first.
+  template <float (WidePairs::*kHalf)[kSlab / 2], int kTokens>
+  [[gnu::always_inline]] static void bf16_chain(const float* weights, const WidePairs (&x)[kTokens], std::size_t begin, std::size_t count,
+                                                F (&sums)[kSubs][kTokens]) noexcept {
+    for (int t = 0; t < kTokens; ++t) {
+      for (int s = 0; s < kSubs; ++s) sums[s][t] = V::zero();
+    }
+    for (std::size_t p = 0; p < count; ++p, weights += 2 * tiles::kRows) {
+      F w[kSubs];
+      for (int s = 0; s < kSubs; ++s) w[s] = V::load(weights + static_cast<std::size_t>(s) * V::kN);
+      for (int t = 0; t < kTokens; ++t) {
+        const F x_p = V::set1((x[t].*kHalf)[begin + p]);
+        for (int s = 0; s < kSubs; ++s) sums[s][t] = V::fma(w[s], x_p, sums[s][t]);
       }
     }
   }

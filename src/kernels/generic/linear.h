@@ -10,6 +10,7 @@
 #include "kernels/generic/float_linear.h"
 #include "kernels/generic/raw_blocks.h"
 #include "kernels/generic/repeat.h"
+#include "kernels/generic/unpacked.h"
 #include "kernels/table.h"
 
 /// The linear kernels for any lanes V: the order of every rounding is the one of spec/linear.cpp, the integer sums between them are
@@ -142,6 +143,16 @@ template <class V, class View, int kSubs, int kTokens>
   }
 }
 
+template <class V, class View, int kSubs, int kTokens>
+[[gnu::always_inline]] inline void add_block(const View& view, const TokenGroup<kTokens>& x, std::size_t k,
+                                             Accumulators<V, kSubs, kTokens>& acc) noexcept {
+  if constexpr (View::kElements == 256) {
+    add_super_block<V, View, kSubs, kTokens>(view, x, k, acc);
+  } else {
+    add_group<V, View, kSubs, kTokens>(view, x, k, acc);
+  }
+}
+
 // A one-token product streams the weights from memory: 2 KiB ahead covers about 100 ns at 20 GB/s. The end of a tile runs into the next
 // one's scales, which is where the walk continues.
 inline constexpr std::size_t kPrefetchBytes = 2048;
@@ -163,13 +174,31 @@ void packed_rows(const LinearTile& job, std::size_t token, std::size_t sub) noex
   for (std::size_t block = 0; block < job.columns / kElements; ++block) {
     const View view(job.tile, job.columns, block, sub);
     if constexpr (kTokens == 1) prefetch_block(view);
-    if constexpr (kElements == 256) {
-      add_super_block<V, View, kSubs, kTokens>(view, x, block * kElements, acc);
-    } else {
-      add_group<V, View, kSubs, kTokens>(view, x, block * kElements, acc);
-    }
+    add_block<V, View, kSubs, kTokens>(view, x, block * kElements, acc);
   }
   store_accumulators<V, kSubs, kTokens>(job.out + token * job.out_stride + sub * V::kN, job.out_stride, acc);
+}
+
+/// Blocks [first, first + count) of a packed tile, whose quants lie in the slab; sums of earlier blocks are in the output.
+template <class V, class View, int kSubs, int kTokens>
+[[gnu::noinline]] void slab_rows(const LinearTile& job, const Slab<V, View::kBits>& slab, std::size_t first, std::size_t count,
+                                 std::size_t token, std::size_t sub) noexcept {
+  const TokenGroup<kTokens> x(*job.x, job.first_token + token);
+  float* out = job.out + token * job.out_stride + sub * V::kN;
+  Accumulators<V, kSubs, kTokens> acc;
+  if (first == 0) {
+    for (int s = 0; s < kSubs; ++s) {
+      for (int t = 0; t < kTokens; ++t) acc[s][t] = V::zero();
+    }
+  } else {
+    load_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
+  }
+  constexpr std::size_t kElements = View::kElements;
+  for (std::size_t b = 0; b < count; ++b) {
+    const Unpacked<V, View> view(job.tile, job.columns, first + b, sub, slab.at(b * kElements, sub));
+    add_block<V, Unpacked<V, View>, kSubs, kTokens>(view, x, (first + b) * kElements, acc);
+  }
+  store_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
 }
 
 template <class V>
@@ -179,10 +208,21 @@ struct Linear {
   /// Formats with a layout of their own.
   template <template <class> class View>
   static void packed(const LinearTile& job) noexcept {
-    for_token_groups<V::kTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
-      constexpr int kSubs = V::sub_tiles(tokens);
-      for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) packed_rows<V, View<V>, kSubs, tokens>(job, token, sub);
-    });
+    std::size_t done = 0;
+    if constexpr (kUnpacksFirst<View<V>>) {
+      // Unpacking costs about what one group of tokens saves.
+      if (job.n_tokens >= 2 * V::kTokens) {
+        done = job.n_tokens / V::kTokens * V::kTokens;
+        slabs<View<V>>(job, done);
+      }
+    }
+    for_token_groups<V::kTokens>(
+        job.n_tokens,
+        [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
+          constexpr int kSubs = V::sub_tiles(tokens);
+          for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) packed_rows<V, View<V>, kSubs, tokens>(job, token, sub);
+        },
+        done);
   }
 
   /// Every other format. For many tokens a block of the 16 rows is decoded once for all of them; for a few, each row's sum S is formed
@@ -232,6 +272,24 @@ struct Linear {
  private:
   // Laying a block out costs about as much as one token's product.
   static constexpr std::size_t kFewTokens = 4;
+
+  /// The first `tokens` of a job, a multiple of V::kTokens.
+  template <class View>
+  static void slabs(const LinearTile& job, std::size_t tokens) noexcept {
+    constexpr int kSubs = V::slab_sub_tiles(View::kBits);
+    constexpr std::size_t kBlocks = kSlabElements / View::kElements;
+    const std::size_t blocks = job.columns / View::kElements;
+    Slab<V, View::kBits> slab;
+    for (std::size_t first = 0; first < blocks; first += kBlocks) {
+      const std::size_t count = blocks - first < kBlocks ? blocks - first : kBlocks;
+      slab.template unpack<View>(job.tile, job.columns, first, count);
+      for (std::size_t token = 0; token < tokens; token += V::kTokens) {
+        for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) {
+          slab_rows<V, View, kSubs, V::kTokens>(job, slab, first, count, token, sub);
+        }
+      }
+    }
+  }
 
   template <class RowType>
   static void raw_token(const LinearTile& job, std::size_t block_bytes, std::size_t token) noexcept {

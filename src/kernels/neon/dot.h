@@ -45,6 +45,7 @@ struct DotLanes : Lanes {
   static constexpr int kTokens = 4;
   static constexpr int kFloatTokens = 4;
   static constexpr int sub_tiles(int tokens) noexcept { return tokens == 1 ? 4 : 2; }
+  static constexpr int slab_sub_tiles(int /*bits*/) noexcept { return 2; }
 
   static B load_bytes(const std::byte* p) noexcept { return vld1q_u8(reinterpret_cast<const std::uint8_t*>(p)); }
   static B low_nibbles(B v) noexcept { return vandq_u8(v, vdupq_n_u8(15)); }
@@ -81,6 +82,18 @@ struct DotLanes : Lanes {
   using Scale = int32x4_t;
   static Scale even_scale(I pairs) noexcept { return vshrq_n_s32(vshlq_n_s32(pairs, 16), 16); }
   static Scale odd_scale(I pairs) noexcept { return vshrq_n_s32(pairs, 16); }
+
+  /// What a product takes: the bytes as they are.
+  template <int kBits>
+  static constexpr std::size_t kOperandBytes = kBytes;
+  template <int kBits>
+  static B load_operand(const std::byte* p) noexcept {
+    return load_bytes(p);
+  }
+  template <int kBits>
+  static void store_operand(std::byte* p, B chunk) noexcept {
+    vst1q_u8(reinterpret_cast<std::uint8_t*>(p), chunk);
+  }
 
   template <int kBits, int kChunks, int kSubs, int kTokenCount, class Chunk>
   [[gnu::always_inline]] static void dot(const Chunk& chunk, const std::int8_t* const (&x)[kTokenCount], I (&acc)[kSubs][kTokenCount]) {
