@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "quant/block_layout.h"
 #include "quant/grids.h"
@@ -10,7 +11,8 @@
 #include "quant/sign_masks.h"
 
 /// One row's file block of the formats without a layout of their own, read 32 quants at a time for lanes V: quants(i) are elements
-/// 32i..32i + 31, scales(i) the scales of their two halves. |quants| < kBias, and quant + kBias fits kBits.
+/// 32i..32i + 31, scales(i) the scales of their two halves. |quants| < kBias, and quant + kBias fits kBits. Formats that store signs apart
+/// also give magnitudes(i) and minus(i), masks of where a quant is negative.
 namespace quench::generic {
 
 /// Signs of eight quants as masks, from the seven that are stored.
@@ -29,13 +31,21 @@ constexpr HalfScalesOf32 one_scale(unsigned stored) noexcept { return {odd_scale
 constexpr HalfScalesOf32 nibble_scales(unsigned byte) noexcept { return {odd_scale(byte & 15u), odd_scale(byte >> 4)}; }
 
 template <class V>
-typename V::Row even_sign_masks(std::uint32_t signs) noexcept {
+[[gnu::always_inline]] inline typename V::Row even_sign_masks(std::uint32_t signs) noexcept {
   return V::row_of(kEvenSignMasks[signs & 127u], kEvenSignMasks[(signs >> 7) & 127u], kEvenSignMasks[(signs >> 14) & 127u],
                    kEvenSignMasks[(signs >> 21) & 127u]);
 }
 template <class V>
-typename V::Row sign_masks(const std::uint8_t* signs) noexcept {
-  return V::row_of(kSignMasks[signs[0]], kSignMasks[signs[1]], kSignMasks[signs[2]], kSignMasks[signs[3]]);
+[[gnu::always_inline]] inline typename V::Row sign_masks(const std::uint8_t* signs) noexcept {
+  std::uint32_t bits;
+  std::memcpy(&bits, signs, sizeof(bits));
+  return V::masks_of_bits(bits);
+}
+/// Eight entries of four points.
+template <class V, class Entry>
+[[gnu::always_inline]] inline typename V::Row row_of_fours(const Entry& entry) noexcept {
+  const std::uint32_t words[8] = {entry(0), entry(1), entry(2), entry(3), entry(4), entry(5), entry(6), entry(7)};
+  return V::row_of_words(words);
 }
 
 /// The scale of a super-block is kFactor times its f16.
@@ -55,11 +65,13 @@ struct Iq2_XXSRow : GridRow<BlockIq2_XXS, 32, 7, 64> {
   using GridRow::GridRow;
   static constexpr float kFactor = 0.125f;
   HalfScalesOf32 scales(std::size_t i) const noexcept { return one_scale(b.words[4 * i + 3] >> 12); }
-  typename V::Row quants(std::size_t i) const noexcept {
+  typename V::Row magnitudes(std::size_t i) const noexcept {
     const unsigned low = b.words[4 * i];
     const unsigned high = b.words[4 * i + 1];
-    const auto grid = V::row_of(kIq2XxsGrid[low & 255u], kIq2XxsGrid[low >> 8], kIq2XxsGrid[high & 255u], kIq2XxsGrid[high >> 8]);
-    return V::negate_where(grid, even_sign_masks<V>(b.words[4 * i + 2] | (std::uint32_t{b.words[4 * i + 3]} << 16)));
+    return V::row_of(kIq2XxsGrid[low & 255u], kIq2XxsGrid[low >> 8], kIq2XxsGrid[high & 255u], kIq2XxsGrid[high >> 8]);
+  }
+  typename V::Row minus(std::size_t i) const noexcept {
+    return even_sign_masks<V>(b.words[4 * i + 2] | (std::uint32_t{b.words[4 * i + 3]} << 16));
   }
 };
 
@@ -68,12 +80,13 @@ struct Iq2_XSRow : GridRow<BlockIq2_XS, 16, 7, 64> {
   using GridRow::GridRow;
   static constexpr float kFactor = 0.125f;
   HalfScalesOf32 scales(std::size_t i) const noexcept { return nibble_scales(b.scales[i]); }
-  typename V::Row quants(std::size_t i) const noexcept {
+  typename V::Row magnitudes(std::size_t i) const noexcept {
     const std::uint16_t* w = b.words.data() + 4 * i;
-    const auto grid = V::row_of(kIq2XsGrid[w[0] & 511u], kIq2XsGrid[w[1] & 511u], kIq2XsGrid[w[2] & 511u], kIq2XsGrid[w[3] & 511u]);
-    const auto masks =
-        V::row_of(kEvenSignMasks[w[0] >> 9], kEvenSignMasks[w[1] >> 9], kEvenSignMasks[w[2] >> 9], kEvenSignMasks[w[3] >> 9]);
-    return V::negate_where(grid, masks);
+    return V::row_of(kIq2XsGrid[w[0] & 511u], kIq2XsGrid[w[1] & 511u], kIq2XsGrid[w[2] & 511u], kIq2XsGrid[w[3] & 511u]);
+  }
+  typename V::Row minus(std::size_t i) const noexcept {
+    const std::uint16_t* w = b.words.data() + 4 * i;
+    return V::row_of(kEvenSignMasks[w[0] >> 9], kEvenSignMasks[w[1] >> 9], kEvenSignMasks[w[2] >> 9], kEvenSignMasks[w[3] >> 9]);
   }
 };
 
@@ -82,28 +95,26 @@ struct Iq2_SRow : GridRow<BlockIq2_S, 16, 7, 64> {
   using GridRow::GridRow;
   static constexpr float kFactor = 0.125f;
   HalfScalesOf32 scales(std::size_t i) const noexcept { return nibble_scales(b.scales[i]); }
-  typename V::Row quants(std::size_t i) const noexcept {
+  typename V::Row magnitudes(std::size_t i) const noexcept {
     const std::uint8_t* low = b.low.data() + 4 * i;
     const unsigned high = b.high[i];
-    const auto grid = V::row_of(kIq2SGrid[low[0] | ((high & 3u) << 8)], kIq2SGrid[low[1] | ((high & 12u) << 6)],
-                                kIq2SGrid[low[2] | ((high & 48u) << 4)], kIq2SGrid[low[3] | ((high & 192u) << 2)]);
-    return V::negate_where(grid, sign_masks<V>(b.signs.data() + 4 * i));
+    return V::row_of(kIq2SGrid[low[0] | ((high & 3u) << 8)], kIq2SGrid[low[1] | ((high & 12u) << 6)],
+                     kIq2SGrid[low[2] | ((high & 48u) << 4)], kIq2SGrid[low[3] | ((high & 192u) << 2)]);
   }
+  typename V::Row minus(std::size_t i) const noexcept { return sign_masks<V>(b.signs.data() + 4 * i); }
 };
-
-/// Two entries of four points.
-constexpr std::uint64_t join_words(std::uint32_t low, std::uint32_t high) noexcept { return low | (std::uint64_t{high} << 32); }
 
 template <class V>
 struct Iq3_XXSRow : GridRow<BlockIq3_XXS, 32, 7, 64> {
   using GridRow::GridRow;
   static constexpr float kFactor = 0.25f;
   HalfScalesOf32 scales(std::size_t i) const noexcept { return one_scale(b.words[2 * i + 1] >> 12); }
-  typename V::Row quants(std::size_t i) const noexcept {
+  typename V::Row magnitudes(std::size_t i) const noexcept {
     const std::uint8_t* at = b.indices.data() + 8 * i;
-    const auto eight = [at](std::size_t l) { return join_words(kIq3XxsGrid[at[2 * l]], kIq3XxsGrid[at[2 * l + 1]]); };
-    return V::negate_where(V::row_of(eight(0), eight(1), eight(2), eight(3)),
-                           even_sign_masks<V>(b.words[2 * i] | (std::uint32_t{b.words[2 * i + 1]} << 16)));
+    return row_of_fours<V>([at](std::size_t g) { return kIq3XxsGrid[at[g]]; });
+  }
+  typename V::Row minus(std::size_t i) const noexcept {
+    return even_sign_masks<V>(b.words[2 * i] | (std::uint32_t{b.words[2 * i + 1]} << 16));
   }
 };
 
@@ -112,13 +123,12 @@ struct Iq3_SRow : GridRow<BlockIq3_S, 32, 5, 16> {
   using GridRow::GridRow;
   static constexpr float kFactor = 1.0f;
   HalfScalesOf32 scales(std::size_t i) const noexcept { return one_scale((unsigned{b.scales[i / 2]} >> (4 * (i % 2))) & 15u); }
-  typename V::Row quants(std::size_t i) const noexcept {
+  typename V::Row magnitudes(std::size_t i) const noexcept {
     const std::uint8_t* low = b.low.data() + 8 * i;
     const unsigned high = unsigned{b.high[i]} << 8;
-    const auto four = [low, high](std::size_t g) { return kIq3SGrid[low[g] | ((high >> g) & 256u)]; };
-    const auto eight = [four](std::size_t l) { return join_words(four(2 * l), four(2 * l + 1)); };
-    return V::negate_where(V::row_of(eight(0), eight(1), eight(2), eight(3)), sign_masks<V>(b.signs.data() + 4 * i));
+    return row_of_fours<V>([low, high](std::size_t g) { return kIq3SGrid[low[g] | ((high >> g) & 256u)]; });
   }
+  typename V::Row minus(std::size_t i) const noexcept { return sign_masks<V>(b.signs.data() + 4 * i); }
 };
 
 // iq1: 8 x grid + 1, or - 1 where a bit says so.
@@ -164,7 +174,8 @@ struct Iq1_MRow : GridRow<BlockIq1_M, 16, 5, 16> {
   static std::uint64_t mask(unsigned high, unsigned bit) noexcept { return std::uint64_t{0} - ((high >> bit) & 1u); }
 };
 
-/// Digits of a byte lie 32 or 16 elements apart: the block is decoded as a whole.
+/// Five digits a byte: digit n of 32 bytes are elements 32n..32n + 31, then come those of 16 bytes and, four each, of the last 4. A byte
+/// times 3^n starts with digit n.
 template <class V>
 struct Tq1_0Row {
   static constexpr int kSubElements = 32;
@@ -172,15 +183,49 @@ struct Tq1_0Row {
   static constexpr int kBias = 1;
   static constexpr float kFactor = 1.0f;
 
-  IntegerBlock form;
+  std::uint8_t shifted[256];
   F16 scale;
 
-  explicit Tq1_0Row(const std::byte* file) noexcept : scale(load_block<BlockTq1_0>(file).d) {
-    format_info(Format::kTq1_0).unpack(file, form);
+  explicit Tq1_0Row(const std::byte* file) noexcept {
+    const auto b = load_block<BlockTq1_0>(file);
+    scale = b.d;
+    shift<32, 5>(b.quants.data(), shifted);
+    shift<16, 5>(b.quants.data() + 32, shifted + 160);
+    shift<4, 4>(b.high.data(), shifted + 240);
   }
   F16 d() const noexcept { return scale; }
   HalfScalesOf32 scales(std::size_t) const noexcept { return {1, 1}; }
-  typename V::Row quants(std::size_t i) const noexcept { return V::load_row(form.quants.data() + 32 * i); }
+  typename V::Row quants(std::size_t i) const noexcept { return V::first_trits(V::load_row(shifted + 32 * i)); }
+
+ private:
+  template <std::size_t kByteCount, std::size_t kDigits>
+  static void shift(const std::uint8_t* bytes, std::uint8_t* out) noexcept {
+    std::memcpy(out, bytes, kByteCount);
+    for (std::size_t i = kByteCount; i < kByteCount * kDigits; ++i) out[i] = static_cast<std::uint8_t>(3 * out[i - kByteCount]);
+  }
 };
+
+/// Elements 32i..32i + 31 with their signs.
+template <class V, class RowType>
+[[gnu::always_inline]] inline typename V::Row signed_quants(const RowType& row, std::size_t i) noexcept {
+  if constexpr (requires { row.minus(i); }) {
+    return V::negate_where(row.magnitudes(i), row.minus(i));
+  } else {
+    return row.quants(i);
+  }
+}
+
+/// sums + their dot with x, each half times its scale. A sign costs less on x: the quants are then unsigned as the product wants them.
+template <class V, class RowType>
+[[gnu::always_inline]] inline typename V::RowSums add_dot_of_32(typename V::RowSums sums, const RowType& row, std::size_t i,
+                                                                const std::int8_t* x) noexcept {
+  const HalfScalesOf32 both = row.scales(i);
+  const auto scales = V::template row_scales < RowType::kSubElements == 32 > (both.first, both.second);
+  if constexpr (requires { row.minus(i); }) {
+    return V::add_magnitude_dot(sums, row.magnitudes(i), V::negate_where(V::load_row(x), row.minus(i)), scales);
+  } else {
+    return V::add_row_dot(sums, row.quants(i), V::load_row(x), scales);
+  }
+}
 
 }  // namespace quench::generic

@@ -292,7 +292,7 @@ struct Linear {
   }
 
   template <class RowType>
-  static void raw_token(const LinearTile& job, std::size_t block_bytes, std::size_t token) noexcept {
+  [[gnu::noinline]] static void raw_token(const LinearTile& job, std::size_t block_bytes, std::size_t token) noexcept {
     const TokenGroup<1> x(*job.x, job.first_token + token);
     float* out = job.out + token * job.out_stride;
     typename V::F acc[kSubTiles];
@@ -307,10 +307,8 @@ struct Linear {
         const RowType row(file);
         d[r] = row.d();
         typename V::RowSums sum = V::no_sums();
-        for (std::size_t i = 0; i < 8; ++i) {
-          const HalfScalesOf32 scales = row.scales(i);
-          sum = V::add_row_dot(sum, row.quants(i), x.quants[0] + 256 * block + 32 * i, scales.first, scales.second);
-        }
+        const std::int8_t* quants = x.quants[0] + 256 * block;
+        repeat<8>([&](auto i) __attribute__((always_inline)) { sum = add_dot_of_32<V>(sum, row, i, quants + 32 * i); });
         sums[r] = V::sum_of(sum);
       }
       const typename V::F x_scale = V::set1(x.scales[0][block]);

@@ -28,7 +28,7 @@ struct RawTile {
       d[r] = from.d();
       for (std::size_t i = 0; i < 8; ++i) {
         std::uint8_t biased[32];
-        V::store_row(biased, V::add_rows(from.quants(i), V::row_of_all(RowType::kBias)));
+        V::store_row(biased, V::add_rows(signed_quants<V>(from, i), V::row_of_all(RowType::kBias)));
         for (std::size_t c = 0; c < 8; ++c) std::memcpy(quants + (8 * i + c) * tiles::kChunkBytes + 4 * r, biased + 4 * c, 4);
         spread_scales(from.scales(i), i, r);
       }

@@ -20,7 +20,12 @@ struct DotLanes : Lanes {
   static Row row_of(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) noexcept {
     return {vcombine_s8(vcreate_s8(a), vcreate_s8(b)), vcombine_s8(vcreate_s8(c), vcreate_s8(d))};
   }
-  static Row load_row(const std::int8_t* p) noexcept { return {vld1q_s8(p), vld1q_s8(p + 16)}; }
+  static Row row_of_words(const std::uint32_t (&w)[8]) noexcept { return load_row(w); }
+  static Row masks_of_bits(std::uint32_t bits) noexcept { return {masks_of_16_bits(bits), masks_of_16_bits(bits >> 16)}; }
+  static Row load_row(const void* p) noexcept {
+    const auto* bytes = static_cast<const std::int8_t*>(p);
+    return {vld1q_s8(bytes), vld1q_s8(bytes + 16)};
+  }
   static void store_row(std::uint8_t* p, Row v) noexcept {
     vst1q_u8(p, vreinterpretq_u8_s8(v.first));
     vst1q_u8(p + 16, vreinterpretq_u8_s8(v.second));
@@ -33,11 +38,22 @@ struct DotLanes : Lanes {
   static Row negate_where(Row v, Row mask) noexcept {
     return {vsubq_s8(veorq_s8(v.first, mask.first), mask.first), vsubq_s8(veorq_s8(v.second, mask.second), mask.second)};
   }
+  static Row first_trits(Row v) noexcept { return {first_trits(v.first), first_trits(v.second)}; }
   static RowSums no_sums() noexcept { return vdupq_n_s32(0); }
-  static RowSums add_row_dot(RowSums sums, Row quants, const std::int8_t* x, int first, int second) noexcept {
-    const Row values = load_row(x);
-    sums = vmlaq_n_s32(sums, vdotq_s32(vdupq_n_s32(0), quants.first, values.first), first);
-    return vmlaq_n_s32(sums, vdotq_s32(vdupq_n_s32(0), quants.second, values.second), second);
+  struct RowScales {
+    int first;
+    int second;
+  };
+  template <bool /*kEqual*/>
+  static RowScales row_scales(int first, int second) noexcept {
+    return {first, second};
+  }
+  static RowSums add_row_dot(RowSums sums, Row quants, Row x, RowScales scales) noexcept {
+    sums = vmlaq_n_s32(sums, vdotq_s32(vdupq_n_s32(0), quants.first, x.first), scales.first);
+    return vmlaq_n_s32(sums, vdotq_s32(vdupq_n_s32(0), quants.second, x.second), scales.second);
+  }
+  static RowSums add_magnitude_dot(RowSums sums, Row quants, Row x, RowScales scales) noexcept {
+    return add_row_dot(sums, quants, x, scales);
   }
   static std::int32_t sum_of(RowSums sums) noexcept { return vaddvq_s32(sums); }
 
@@ -125,6 +141,15 @@ struct DotLanes : Lanes {
   }
 
  private:
+  static int8x16_t masks_of_16_bits(std::uint32_t bits) noexcept {
+    const uint8x16_t spread = vcombine_u8(vdup_n_u8(static_cast<std::uint8_t>(bits)), vdup_n_u8(static_cast<std::uint8_t>(bits >> 8)));
+    return vreinterpretq_s8_u8(vtstq_u8(spread, vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201))));
+  }
+  static int8x16_t first_trits(int8x16_t v) noexcept {
+    const uint8x16_t bytes = vreinterpretq_u8_s8(v);
+    const uint8x16_t minus = vaddq_u8(vcgeq_u8(bytes, vdupq_n_u8(86)), vcgeq_u8(bytes, vdupq_n_u8(171)));
+    return vreinterpretq_s8_u8(vsubq_u8(vdupq_n_u8(255), minus));
+  }
   static int32x4_t broadcast4(const void* p) noexcept { return vld1q_dup_s32(static_cast<const std::int32_t*>(p)); }
 };
 
