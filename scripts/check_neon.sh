@@ -16,17 +16,20 @@ sources=$(ls "$root"/src/base/*.cpp "$root"/src/quant/*.cpp "$root"/src/kernels/
   "$root"/tests/golden_logits.cpp "$root"/tests/isa/*.cpp | grep -v -e '_test\.cpp$' -e '/log\.cpp$')
 
 {
-  echo "all: $build/kernel_check"
+  echo "rule compile"
+  echo "  command = $compiler $flags \$isa -MMD -MF \$out.d -c \$in -o \$out"
+  echo "  depfile = \$out.d"
+  echo "  deps = gcc"
+  echo "rule link"
+  echo "  command = $compiler -static \$in -o \$out -lpthread"
   objects=
   for source in $sources; do
     object=$build/$(echo "${source#"$root"/}" | tr / _).o
     objects="$objects $object"
-    isa=
-    case $source in */kernels/neon/*) isa=-march=armv8.2-a+dotprod+fp16 ;; esac
-    printf '%s: %s\n\t%s %s %s -MMD -c %s -o %s\n' "$object" "$source" "$compiler" "$flags" "$isa" "$source" "$object"
-    printf -- '-include %s\n' "${object%.o}.d"
+    echo "build $object: compile $source"
+    case $source in */kernels/neon/*) echo "  isa = -march=armv8.2-a+dotprod+fp16" ;; esac
   done
-  printf '%s:%s\n\t%s -static%s -o %s -lpthread\n' "$build/kernel_check" "$objects" "$compiler" "$objects" "$build/kernel_check"
-} > "$build/Makefile"
-make --silent -f "$build/Makefile" -j"$(nproc)" all
+  echo "build $build/kernel_check: link$objects"
+} > "$build/build.ninja"
+ninja --quiet -C "$build" -j "$(nproc)"
 QUENCH_GOLDEN_LOGITS=$root/tests/golden/logits/hashes.txt $runner "$build/kernel_check"

@@ -15,6 +15,7 @@
 #include "cli/bench_report.h"
 #include "cli/bench_runner.h"
 #include "cli/commands.h"
+#include "cli/option_values.h"
 #include "cli/terminal.h"
 
 namespace quench::cli {
@@ -145,25 +146,19 @@ int run_bench(BenchOptions options) {
 }
 
 void add_sweep_options(CLI::App& command, BenchOptions& options) {
-  constexpr int kMostThreads = 1024;
-  constexpr int kMostChunk = 4096;
-  command.add_option("-p,--n-prompt", options.prompt, "Prompt lengths, 0 = none")->delimiter(',')->type_name("N,..");
-  command.add_option("-n,--n-gen", options.generate, "Tokens to generate, 0 = none")->delimiter(',')->type_name("N,..");
-  command.add_option("-d,--n-depth", options.depths, "Tokens in the cache before")->delimiter(',')->type_name("N,..");
-  command.add_option("-s,--sequences", options.sequences, "Sequences that generate side by side, in one pass over the weights")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N,..");
-  command.add_option("-t,--threads", options.threads, "Threads; 0 = physical cores within affinity mask and cgroup quota")
-      ->delimiter(',')
-      ->check(CLI::Range(0, kMostThreads))
-      ->type_name("N,..");
-  command.add_option("-b,--chunk,--ubatch-size", options.chunks, "Prompt tokens in one pass")
-      ->delimiter(',')
-      ->check(CLI::Range(1, kMostChunk))
-      ->type_name("N,..");
+  constexpr std::uint64_t kMostThreads = 1024;
+  constexpr std::uint64_t kMostChunk = 4096;
+  const auto list = [&command](const char* names, auto& values, const char* help, const CLI::Validator& range) {
+    command.add_option(names, values, help)->delimiter(',')->check(range)->type_name("N,..");
+  };
+  list("-p,--n-prompt", options.prompt, "Prompt lengths, 0 = none", whole_number(0, kMostPositions));
+  list("-n,--n-gen", options.generate, "Tokens to generate, 0 = none", whole_number(0, kMostPositions));
+  list("-d,--n-depth", options.depths, "Tokens in the cache before", whole_number(0, kMostPositions));
+  list("-s,--sequences", options.sequences, "Sequences that generate side by side, in one pass over the weights", whole_number(1, 1024));
+  list("-t,--threads", options.threads, "Threads; 0 = physical cores within affinity mask and cgroup quota", whole_number(0, kMostThreads));
+  list("-b,--chunk,--ubatch-size", options.chunks, "Prompt tokens in one pass", whole_number(1, kMostChunk));
   command.add_option("-r,--repetitions", options.repetitions, "Timed repetitions; medians are shown")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->type_name("N");
 }
 
@@ -182,7 +177,7 @@ void add_bench(CLI::App& app, Action& action) {
   command
       ->add_option("--probe", options->probe_mib,
                    "MiB that the roofline's probe reads, 0 = no roofline; default: 1024, or more for large caches")
-      ->check(CLI::Range(0, 1 << 20))
+      ->check(whole_number(0, 1 << 20))
       ->type_name("MIB");
   CLI::Option* profile =
       command->add_flag("--profile", options->profile, "Show the time of each operation; each decoded token is sampled too");

@@ -1,9 +1,13 @@
 #include "cli/bench_runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <set>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "base/profile.h"
 #include "cli/terminal.h"
 
@@ -25,6 +29,11 @@ KvCache::Options cache_options(const KvLayout& layout, std::size_t chunk, std::s
   std::set<std::size_t> depths;
   for (const BenchTest& test : tests) {
     if (test.depth > 0 && depths.insert(test.depth).second) bytes += layout.bytes_for(test.depth, chunk);
+  }
+  const std::uint64_t available = available_memory_bytes();
+  if (bytes > available) {
+    throw_bad_request(fmt::format("bench: the longest test has {} positions, which take {} of cache; {} are free: lower -p, -n, -d or -s",
+                                  most, human_bytes(bytes), human_bytes(available)));
   }
   return {.budget_bytes = bytes, .context = most};
 }

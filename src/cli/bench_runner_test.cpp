@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/profile.h"
 #include "engine/tiny_model.h"
 
@@ -48,6 +49,19 @@ TEST(BenchRunner, AProfileNamesTheRegionsOfTheForwardPassAndAddsUpToTheTimeMeasu
     const auto found = std::ranges::find(entries, name, &Profile::Entry::name);
     ASSERT_NE(found, entries.end()) << name;
     EXPECT_GT(found->calls, 0u) << name;
+  }
+}
+
+TEST(BenchRunner, ATestThatDoesNotFitTheMemoryIsRefusedWithBothSizes) {
+  ThreadPool pool(1);
+  const Model& model = TinyModel::of("qwen3").model();
+  const std::vector<BenchTest> tests = {{.kind = Kind::kDecode, .tokens = std::size_t{1} << 40, .depth = 0}};
+  try {
+    const BenchRunner runner(model, model.kv_layout(), {kernels_for(selected_isa()), pool}, 512, tests);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadRequest);
+    EXPECT_NE(std::string(error.what()).find("1099511627776 positions"), std::string::npos) << error.what();
   }
 }
 
