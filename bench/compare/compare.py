@@ -82,10 +82,12 @@ def speed_cells(pairs, roofline: dict, answer: dict, weights: str, options) -> l
             at_full_rate = row["int8_operations"] / roofline["int8_per_second"] + row["f32_operations"] / roofline["f32_per_second"]
             operations = at_full_rate / ours
         decoding = found.test.startswith("tg")
+        batched = decoding and "x" in found.test  # bound by reads or by operations
+        own_share = operations if not decoding else max(reads, operations) if batched and reads and operations else reads
         cells.append(report.Cell(
-            test=found.test, ours=row["tokens"] / ours, peer=row["tokens"] / peer, unit="tok/s", ratios=found.ratios,
+            test=found.test, ours=engines.all_tokens(row) / ours, peer=engines.all_tokens(row) / peer, unit="tok/s", ratios=found.ratios,
             lower_bound=found.lower_bound, target=targets.target_of(found.test, weights, options.cache_type, machine(), options.peer),
-            own_share=reads if decoding else operations, read_share=reads if decoding else None,
+            own_share=own_share, read_share=reads if decoding and not batched else None,
             peer_share=reads * ours / peer if decoding and reads else None))
     return cells
 

@@ -75,6 +75,10 @@ class Targets(unittest.TestCase):
         self.assertIsNone(self.ratio("pp512", "bf16"))
         self.assertEqual(self.ratio("pp512", "iq1_s"), 1.5)
 
+    def test_batched_decode(self):
+        self.assertEqual(self.ratio("tg32x16", "q8_0"), 3.0)
+        self.assertEqual(self.ratio("tg32x16", "q8_0", machine=INTEL_AMX), 2.3)
+
     def test_decode(self):
         self.assertEqual(targets.target_of("tg32", "q8_0", "f16", ZEN).read_share, 0.92)
         self.assertEqual(targets.target_of("tg32", "q4_K_M", "f16", ZEN).read_share, 0.75)
@@ -162,14 +166,22 @@ class Processes(unittest.TestCase):
     def test_seconds_come_from_rates(self):
         answer = {"results": [{"test": "pp512", "tokens": 512, "tokens_per_second": 256.0}]}
         self.assertEqual(engines.seconds_by_test(answer), {"pp512": 2.0})
+        answer = {"results": [{"test": "tg32x16", "tokens": 32, "sequences": 16, "tokens_per_second": 256.0}]}
+        self.assertEqual(engines.seconds_by_test(answer), {"tg32x16": 2.0})
 
 
 class Options(unittest.TestCase):
     def test_the_sweep_names_tests_as_quench_does(self):
         measured = sweep.Sweep((512, 0), (32,), (0, 4096), 2)
-        self.assertEqual(measured.tests(0), [("pp512", "pp", 512), ("tg32", "tg", 32)])
-        self.assertEqual([name for name, _, _ in measured.tests(4096)], ["pp512@d4096", "tg32@d4096"])
-        self.assertEqual(measured.arguments(), ["-p", "512,0", "-n", "32", "-d", "0,4096", "-t", "2"])
+        self.assertEqual(measured.tests(0), [sweep.Test("pp512", "pp", 512, 1), sweep.Test("tg32", "tg", 32, 1)])
+        self.assertEqual([test.name for test in measured.tests(4096)], ["pp512@d4096", "tg32@d4096"])
+        self.assertEqual(measured.arguments(), ["-p", "512,0", "-n", "32", "-d", "0,4096", "-s", "1", "-t", "2"])
+
+    def test_sequences_side_by_side_are_tests_of_their_own(self):
+        measured = sweep.Sweep((0,), (32,), (0, 64), 2, sequences=(1, 16))
+        self.assertEqual([test.name for depth in (0, 64) for test in measured.tests(depth)],
+                         ["tg32", "tg32x16", "tg32@d64", "tg32x16@d64"])
+        self.assertEqual(measured.tests(0)[1].all_tokens, 512)
 
     def test_synthetic_models_are_made_unless_files_are_given(self):
         self.assertEqual(compare.parse([]).formats, ["q8_0", "q4_K_M"])

@@ -72,8 +72,13 @@ class Peer(Engine):
         self.description = self.answer()
 
 
+def all_tokens(row: dict) -> int:
+    """`tokens` are those of each sequence, the rate is that of all of them."""
+    return row["tokens"] * row.get("sequences", 1)
+
+
 def seconds_by_test(answer: dict) -> dict[str, float]:
-    return {row["test"]: row["tokens"] / row["tokens_per_second"] for row in answer["results"]}
+    return {row["test"]: all_tokens(row) / row["tokens_per_second"] for row in answer["results"]}
 
 
 def quench_first_token(program, model, ids: list[int], threads: int) -> float:

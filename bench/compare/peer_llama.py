@@ -39,11 +39,12 @@ def load(path: str):
 
 
 class Context:
-    """A context filled to one depth, which every test starts from."""
+    """A context whose sequences are all filled to one depth, which every test starts from."""
 
-    def __init__(self, model, depth: int, most_tokens: int, threads: int, cache_type: str):
+    def __init__(self, model, depth: int, most_tokens: int, threads: int, cache_type: str, sequences: int = 1):
         self.params = llama.llama_context_default_params()
-        self.params.n_ctx = depth + most_tokens + 64
+        self.params.n_ctx = sequences * (depth + most_tokens + 64)
+        self.params.n_seq_max = self.sequences = sequences
         self.params.n_batch = BATCH
         self.params.n_threads = self.params.n_threads_batch = threads
         if cache_type == "q8_0":
@@ -61,26 +62,49 @@ class Context:
         self.evaluate(self.tokens[:min(16, len(self.tokens))])
         llama.llama_memory_clear(self.memory, True)
         self.evaluate(self.tokens[:self.depth])
+        for sequence in range(1, self.sequences):
+            llama.llama_memory_seq_cp(self.memory, 0, sequence, -1, -1)
 
     def evaluate(self, tokens: list[int]) -> None:
         for begin in range(0, len(tokens), BATCH):
             part = tokens[begin:begin + BATCH]
             array = (llama.llama_token * len(part))(*part)
-            if llama.llama_decode(self.context, llama.llama_batch_get_one(array, len(part))) != 0:
-                sys.exit("llama.cpp: decode failed")
+            self.decode(llama.llama_batch_get_one(array, len(part)))
         llama.llama_synchronize(self.context)
 
-    def measure(self, kind: str, n: int) -> float:
-        tokens = self.tokens[self.depth:self.depth + n]
+    def decode(self, batch) -> None:
+        if llama.llama_decode(self.context, batch) != 0:
+            sys.exit("llama.cpp: decode failed")
+
+    def measure(self, test: sweep.Test) -> float:
+        tokens = self.tokens[self.depth:self.depth + test.tokens]
         start = time.perf_counter()
-        if kind == "pp":
+        if test.kind == "pp":
             self.evaluate(tokens)
-        else:
+        elif test.sequences == 1:
             for token in tokens:
                 self.evaluate([token])
+        else:
+            self.generate_side_by_side(tokens)
         seconds = time.perf_counter() - start
-        llama.llama_memory_seq_rm(self.memory, 0, self.depth, -1)
+        for sequence in range(self.sequences):
+            llama.llama_memory_seq_rm(self.memory, sequence, self.depth, -1)
         return seconds
+
+    def generate_side_by_side(self, tokens: list[int]) -> None:
+        """Each step is one batch of one token for each sequence, all of whose logits are wanted."""
+        batch = llama.llama_batch_init(self.sequences, 0, 1)
+        batch.n_tokens = self.sequences
+        for position, token in enumerate(tokens, self.depth):
+            for sequence in range(self.sequences):
+                batch.token[sequence] = token
+                batch.pos[sequence] = position
+                batch.n_seq_id[sequence] = 1
+                batch.seq_id[sequence][0] = sequence
+                batch.logits[sequence] = True
+            self.decode(batch)
+            llama.llama_synchronize(self.context)
+        llama.llama_batch_free(batch)
 
     def best_token(self) -> int:
         logits = llama.llama_get_logits_ith(self.context, -1)
@@ -110,7 +134,10 @@ def serve(arguments) -> None:
     resident_before = kib_of_status("VmRSS") * 1024
     model = load(arguments.model)
     most = max(measured.prompt + measured.generate)
-    contexts = {depth: Context(model, depth, most, measured.threads, measured.cache_type) for depth in measured.depths}
+    contexts = {}
+    for depth in measured.depths:
+        for sequences in {test.sequences for test in measured.tests(depth)}:
+            contexts[depth, sequences] = Context(model, depth, most, measured.threads, measured.cache_type, sequences)
     for context in contexts.values():
         context.fill()
     print(json.dumps(describe(next(iter(contexts.values())))), flush=True)
@@ -118,9 +145,11 @@ def serve(arguments) -> None:
         if line.strip() != "round":
             sys.exit(f"unknown request: {line.strip()}")
         results = []
-        for depth, context in contexts.items():
-            for name, kind, n in measured.tests(depth):
-                results.append({"test": name, "tokens": n, "tokens_per_second": n / context.measure(kind, n)})
+        for depth in measured.depths:
+            for test in measured.tests(depth):
+                seconds = contexts[depth, test.sequences].measure(test)
+                results.append({"test": test.name, "tokens": test.tokens, "sequences": test.sequences,
+                                "tokens_per_second": test.all_tokens / seconds})
         resident = kib_of_status("VmHWM") * 1024 - resident_before
         print(json.dumps({"results": results, "peak_resident_bytes": resident}), flush=True)
 

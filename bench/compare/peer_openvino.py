@@ -46,7 +46,8 @@ def main() -> None:
     for line in sys.stdin:
         if line.strip() != "round":
             sys.exit(f"unknown request: {line.strip()}")
-        results = [{"test": name, "tokens": n, "tokens_per_second": n / pipeline.measure(kind, n)} for name, kind, n in measured.tests(0)]
+        results = [{"test": test.name, "tokens": test.tokens, "tokens_per_second": test.tokens / pipeline.measure(test.kind, test.tokens)}
+                   for test in measured.tests(0) if test.sequences == 1]
         print(json.dumps({"results": results}), flush=True)
 
 

@@ -39,6 +39,8 @@ def target_of(test: str, weights: str, cache: str, machine: Machine, peer: str =
         return Target(ratio=10.0 if cache == "q8_0" else 2.2 if machine.intel else 1.9)
     if test == "tg32":
         return decode_target(weights)
+    if test == "tg32x16":
+        return Target(ratio=2.3 if machine.amx else 3.0)
     if test == "tg32@d4096":
         return Target(ratio=4.0 if cache == "q8_0" else 2.2)
     return Target()
