@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <ctime>
+#include <thread>
 #include <vector>
 
 #include "base/float_control.h"
@@ -31,6 +33,25 @@ TEST(ThreadPool, ManyShortRunsInARowLoseNothingWithMoreThreadsThanCores) {
     pool.run(3, [&](std::size_t, int) noexcept { total.fetch_add(1, std::memory_order_relaxed); });
   }
   EXPECT_EQ(total.load(), 600u);
+}
+
+// What becomes of the speed is in docs/performance.md; here a worker that never gets a core must not hold a run up for ever.
+TEST(ThreadPool, RunsFinishBesideOthersThatNeverRest) {
+  std::atomic<bool> stop{false};
+  std::vector<std::jthread> others;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i) {
+    others.emplace_back([&stop] {
+      while (!stop.load(std::memory_order_relaxed)) {
+      }
+    });
+  }
+  ThreadPool pool(4);
+  std::atomic<std::size_t> total{0};
+  for (int run = 0; run < 300; ++run) {
+    pool.run(8, [&](std::size_t, int) noexcept { total.fetch_add(1, std::memory_order_relaxed); });
+  }
+  stop = true;
+  EXPECT_EQ(total.load(), 2400u);
 }
 
 TEST(ThreadPool, ResultsWrittenByWorkersAreSeenByTheCaller) {

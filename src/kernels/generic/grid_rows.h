@@ -220,7 +220,7 @@ template <class V, class RowType>
 [[gnu::always_inline]] inline typename V::RowSums add_dot_of_32(typename V::RowSums sums, const RowType& row, std::size_t i,
                                                                 const std::int8_t* x) noexcept {
   const HalfScalesOf32 both = row.scales(i);
-  const auto scales = V::template row_scales < RowType::kSubElements == 32 > (both.first, both.second);
+  const auto scales = V::template row_scales<(RowType::kSubElements == 32)>(both.first, both.second);
   if constexpr (requires { row.minus(i); }) {
     return V::add_magnitude_dot(sums, row.magnitudes(i), V::negate_where(V::load_row(x), row.minus(i)), scales);
   } else {
