@@ -2,6 +2,7 @@
 // part of a literal, or Error(kBadRequest).
 // usage: template_fuzz NEW_CORPUS tests/corpus/templates      (scripts/template_corpus.py describes the format)
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -47,6 +48,11 @@ std::string literals(const ChatTemplate& chat_template, const std::vector<ChatMe
       if (i > 0 && pieces[i].specials == pieces[i - 1].specials) defect("two pieces of a kind in a row");
       if (pieces[i].specials == Specials::kRecognise) result += pieces[i].text;
     }
+    const auto spans = as_spans(pieces);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (spans[i].text != pieces[i].text || spans[i].specials != pieces[i].specials) defect("a span is not its piece");
+    }
+    if (chat_template.thinks(options.thinking) && options.thinking == Thinking::kOff) defect("it thinks although it must not");
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadRequest) defect(error.what());
   }
@@ -64,6 +70,22 @@ void check_template(const ChatTemplate& chat_template, const std::vector<ChatMes
   }
 }
 
+/// Any text as the name of a template or a role: known, or refused.
+void check_names(std::string_view name, const std::vector<ChatMessage>& messages) {
+  const auto names = chat_template_names();
+  const bool known = std::find(names.begin(), names.end(), name) != names.end();
+  try {
+    if (chat_template_by_name(name)->name() != name || !known) defect("a name that is not listed");
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadRequest || known) defect(error.what());
+  }
+  const auto role = role_from_name(name);
+  if (role && role_name(*role) != name) defect("a role's name is another one's");
+  for (const ChatMessage& message : messages) {
+    if (role_from_name(role_name(message.role)) != message.role) defect("a role has no name");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -74,6 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const char letter = parts[i].empty() ? 'u' : parts[i].front();
     messages.push_back({role_of(letter), std::string(parts[i].substr(parts[i].empty() ? 0 : 1))});
   }
+  check_names(parts.front(), messages);
   gguf::Metadata metadata;
   metadata.add("tokenizer.chat_template", std::string(parts.front()));
   const auto detected = chat_template_from(metadata);
