@@ -119,8 +119,10 @@ struct Q6_KPacker : PackerOf<BlockQ6_K, tiles::Q6_K> {
     Parts parts;
     for (std::size_t half = 0; half < 2; ++half) {
       tiles::split_nibbles(in.low.data() + half * 64, 64, parts.low.data() + half * 128);
-      for (std::size_t i = 0; i < 128; ++i) {
-        parts.high[half * 128 + i] = static_cast<std::uint8_t>((in.high[half * 32 + i % 32] >> (i / 32 * 2)) & 3u);
+      for (std::size_t pair = 0; pair < 4; ++pair) {
+        for (std::size_t i = 0; i < 32; ++i) {
+          parts.high[half * 128 + pair * 32 + i] = static_cast<std::uint8_t>((in.high[half * 32 + i] >> (2 * pair)) & 3u);
+        }
       }
     }
     return parts;
