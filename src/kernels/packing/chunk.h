@@ -86,12 +86,24 @@ void join_lines(const std::uint8_t* q, std::uint8_t* bytes) noexcept {
   }
 }
 
-/// n elements as fields of kWidth bits in ascending order.
+/// The lowest four fields of kWidth bits, a byte each.
+template <unsigned kWidth>
+std::uint32_t spread_fields(std::uint32_t bits) noexcept {
+  if constexpr (kWidth == 1) {
+    return ((bits & 15u) * 0x00204081u) & 0x01010101u;  // bit f of the copy that is shifted by 7f stands at 8f
+  } else {
+    constexpr std::uint32_t kMask = (1u << kWidth) - 1u;
+    std::uint32_t word = 0;
+    for (unsigned f = 0; f < 4; ++f) word |= ((bits >> (kWidth * f)) & kMask) << (8 * f);
+    return word;
+  }
+}
+/// n elements, a multiple of 4, as fields of kWidth bits in ascending order.
 template <unsigned kWidth>
 void split_fields(const std::uint8_t* bytes, std::size_t n, std::uint8_t* q) noexcept {
-  constexpr std::size_t kFields = 8 / kWidth;
-  for (std::size_t i = 0; i < n; ++i) {
-    q[i] = static_cast<std::uint8_t>((bytes[i / kFields] >> (kWidth * (i % kFields))) & ((1u << kWidth) - 1u));
+  for (std::size_t i = 0; i < n; i += 4) {
+    const std::size_t bit = i * kWidth;
+    store_word(q + i, spread_fields<kWidth>(std::uint32_t{bytes[bit / 8]} >> (bit % 8)));
   }
 }
 /// Into zero bytes.
