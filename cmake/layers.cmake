@@ -80,7 +80,7 @@ function(quench_isa isa)
   endif()
   add_library(quench_kernels_${isa} OBJECT ${sources})
   target_link_libraries(quench_kernels_${isa} PRIVATE quench_options)
-  # A short loop that starts in the middle of a line runs a third slower where two threads share a core (AMD Zen 3: f16, 52 and 73 GFLOP/s).
+  # A short loop that starts in the middle of a line ran up to a third slower in the slow phases of a shared AMD Zen 3 (f16: 52 and 73 GFLOP/s).
   target_compile_options(quench_kernels_${isa} PRIVATE ${ARGN} -falign-functions=64 -falign-loops=32)
   string(TOUPPER ${isa} upper)
   target_sources(quench_kernels PRIVATE $<TARGET_OBJECTS:quench_kernels_${isa}>)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares the NEON kernels with the scalar definition and the pinned logits: cross-compiles tests/isa for aarch64 and runs it, under qemu-user where this
-# machine is no aarch64 one. Needs g++-aarch64-linux-gnu and qemu-user. Usage: scripts/check_neon.sh [BUILD_DIR]
+# machine is no aarch64 one. Needs g++-aarch64-linux-gnu, ninja and qemu-user. Usage: scripts/check_neon.sh [BUILD_DIR]
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build/neon-check}

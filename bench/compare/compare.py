@@ -82,8 +82,9 @@ def speed_cells(pairs, roofline: dict, answer: dict, weights: str, options) -> l
             at_full_rate = row["int8_operations"] / roofline["int8_per_second"] + row["f32_operations"] / roofline["f32_per_second"]
             operations = at_full_rate / ours
         decoding = found.test.startswith("tg")
-        batched = decoding and "x" in found.test  # bound by reads or by operations
-        own_share = operations if not decoding else max(reads, operations) if batched and reads and operations else reads
+        batched = decoding and row.get("sequences", 1) > 1
+        bounds = [reads, operations] if batched else [reads] if decoding else [operations]
+        own_share = max((share for share in bounds if share is not None), default=None)
         cells.append(report.Cell(
             test=found.test, ours=engines.all_tokens(row) / ours, peer=engines.all_tokens(row) / peer, unit="tok/s", ratios=found.ratios,
             lower_bound=found.lower_bound, target=targets.target_of(found.test, weights, options.cache_type, machine(), options.peer),
