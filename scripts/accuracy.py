@@ -25,6 +25,34 @@ ALLOWED_RATIO = 1.05
 NOISE_FLOOR = 1e-9
 
 
+def dequantize(tensor):
+    """By PyPI gguf; what it lacks, by ggml's own to_float."""
+    if tensor.tensor_type.name not in ("Q1_0", "Q2_0"):
+        return gguf.quants.dequantize(tensor.data, tensor.tensor_type)
+    import llama_cpp
+
+    folder = pathlib.Path(llama_cpp.__file__).parent / "lib"
+    base = ctypes.CDLL(str(folder / "libggml-base.so"))
+    to_float = getattr(base, f"dequantize_row_{tensor.tensor_type.name.lower()}")
+    to_float.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
+    data = np.ascontiguousarray(tensor.data)
+    values = np.empty(tensor.n_elements, np.float32)
+    to_float(data.ctypes.data, values.ctypes.data, values.size)
+    return values.reshape(tensor.shape[::-1])
+
+
+def know_q2_0():
+    """PyPI gguf 0.19.0 has no q2_0, and its reader refuses a file that has."""
+    types = gguf.GGMLQuantizationType
+    number = 42
+    if number in types._value2member_map_:
+        return
+    member = int.__new__(types, number)
+    member._name_, member._value_ = "Q2_0", number
+    types._value2member_map_[number] = member
+    gguf.constants.GGML_QUANT_SIZES[member] = (64, 18)
+
+
 class ReferenceModel:
     """The families' forward pass, written for reading: float64 throughout, no cache, K and V not rounded."""
 
@@ -54,8 +82,7 @@ class ReferenceModel:
         if name not in self.tensors:
             return None
         if name not in self.cache:
-            tensor = self.tensors[name]
-            self.cache[name] = gguf.quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float64)
+            self.cache[name] = dequantize(self.tensors[name]).astype(np.float64)
         return self.cache[name]
 
     def norm(self, x, name):
@@ -117,10 +144,11 @@ class ReferenceModel:
             weights /= weights.sum(axis=-1, keepdims=True)
         gate, up, down = (self.weight(f"{prefix}ffn_{part}_exps.weight") for part in ("gate", "up", "down"))
         out = np.zeros_like(x)
-        for row, (experts, factors) in enumerate(zip(chosen, weights)):
-            for expert, factor in zip(experts, factors):
-                hidden = gate[expert] @ x[row]
-                out[row] += factor * (down[expert] @ (hidden / (1 + np.exp(-hidden)) * (up[expert] @ x[row])))
+        for expert in np.unique(chosen):
+            rows, ranks = np.nonzero(chosen == expert)
+            hidden = x[rows] @ gate[expert].T
+            fed = (hidden / (1 + np.exp(-hidden)) * (x[rows] @ up[expert].T)) @ down[expert].T
+            out[rows] += weights[rows, ranks][:, None] * fed
         if self.weight(prefix + "ffn_gate_inp_shexp.weight") is not None:
             share = 1 / (1 + np.exp(-(x @ self.weight(prefix + "ffn_gate_inp_shexp.weight").reshape(-1, 1))))
             out += share * self.dense(x, prefix, "_shexp")
@@ -206,9 +234,9 @@ def log_softmax(rows):
     return rows
 
 
-def kl(reference_log, rows):
-    """Per position, nats."""
-    return np.array([np.sum(np.exp(p) * (p - log_softmax(row))) for p, row in zip(reference_log, rows)])
+def kl(reference_log, reference, rows):
+    """Per position, nats. reference: exp(reference_log)"""
+    return np.array([np.dot(p, log_p - log_softmax(row)) for p, log_p, row in zip(reference, reference_log, rows)])
 
 
 def windows_of(ids, count, length, start):
@@ -227,11 +255,12 @@ def measure(options, path):
     peers = {cache: LlamaCpp(path, options.tokens, cache) for cache in options.caches}
     ours, theirs, same = ({cache: [] for cache in peers} for _ in range(3))
     for window in windows_of(ids, options.windows, options.tokens, np.array(start_ids(reference), dtype=np.int64)):
-        expected = log_softmax(reference.logits(window))
+        expected_log = log_softmax(reference.logits(window))
+        expected = np.exp(expected_log)
         for cache, peer in peers.items():
             mine = quench_logits(program, path, window, cache)
-            ours[cache].append(kl(expected, mine))
-            theirs[cache].append(kl(expected, peer.logits(window)))
+            ours[cache].append(kl(expected_log, expected, mine))
+            theirs[cache].append(kl(expected_log, expected, peer.logits(window)))
             same[cache].append(expected.argmax(-1) == mine.argmax(-1))
     for cache, peer in peers.items():
         peer.close()
@@ -249,6 +278,7 @@ def main():
     options = parser.parse_args()
     print("| model | cache | positions | KL quench | KL llama.cpp | ratio | same best token |")
     print("|---|---|---|---|---|---|---|")
+    know_q2_0()
     failed = False
     for path in options.models:
         for cache, positions, ours, theirs, same in measure(options, path):

@@ -281,5 +281,37 @@ TEST_F(Program, ErrorsAboutWhatAFileHoldsNameIt) {
   }
 }
 
+TEST_F(Program, ABatchAnswersInOrderAndGoesOnWhereItEnded) {
+  std::string requests;
+  for (int i = 0; i < 20; ++i) {
+    requests += "{\"id\": " + std::to_string(i) + ", \"prompt\": \"" + std::string(static_cast<std::size_t>(1 + i % 7), 'a') +
+                "\", \"max_tokens\": " + std::to_string(1 + i % 5) + "}\n";
+    if (i == 5) requests += "\n";
+  }
+  requests += "{\"id\": 20, \"prompt\": \"b\", \"max_tokens\": 1000}\n{\"id\": 21, \"promt\": \"b\"}\nno json\n";
+  FileWriter writer(folder_ / "requests.jsonl");
+  writer.write(requests);
+  writer.commit();
+  const Ran whole = sh("$Q batch model.gguf requests.jsonl --out whole.jsonl && echo done; cat whole.jsonl");
+  EXPECT_EQ(whole.out.find("done"), std::string::npos) << "the failed requests show in the exit code";
+  expect_says(whole.err, "3 of 23 requests failed");
+  EXPECT_EQ(std::ranges::count(whole.out, '\n'), 23);
+  expect_says(whole.out, "{\"line\":1,\"input\":\"");
+  expect_says(whole.out, "\"id\":20,\"error\":\"1 prompt tokens and 1000 new ones exceed the context of 256\"");
+  expect_says(whole.out, "\"id\":null,\"error\":\"\\\"promt\\\" is no key of a request\"");
+  expect_says(whole.out, "\"error\":\"the line is no JSON object\"");
+  // A kill leaves whole lines and a part of one.
+  EXPECT_EQ(sh("head -n 7 whole.jsonl >cut.jsonl && printf '{\"line\":9,\"inp' >>cut.jsonl").code, 0);
+  const Ran again =
+      sh("$Q batch model.gguf requests.jsonl --out cut.jsonl --parallel 3 -t 1; "
+         "for f in whole cut; do sed 's/\"cached_tokens\":[0-9]*//' $f.jsonl >$f.plain; done; cmp whole.plain cut.plain");
+  expect_says(again.err, "7 of 23 results are there already");
+  EXPECT_EQ(again.code, 0);
+  const Ran other = sh("sed 's/aaa/bbb/' requests.jsonl | $Q batch model.gguf - --out whole.jsonl");
+  EXPECT_EQ(other.code, 3);
+  expect_says(other.err, "is of another input");
+  EXPECT_EQ(sh("$Q batch model.gguf requests.jsonl --out whole.jsonl").code, 0);
+}
+
 }  // namespace
 }  // namespace quench

@@ -79,14 +79,12 @@ ChatSession::ChatSession(ChatOptions options) : options_(std::move(options)) {
     tokenizer_ = naming_file(options_.model.model, [&] { return Tokenizer::from_metadata(reader.metadata(), options_.model.tokenizer); });
   }
   loaded_ = std::make_unique<LoadedModel>(options_.model.model, options_.model);
-  forward_ =
-      std::make_unique<Forward>(loaded_->model, loaded_->compute, ForwardOptions{.chunk = static_cast<std::size_t>(options_.model.chunk)});
-  const ContextPlan plan = plan_for(*loaded_, options_.model, *forward_);
+  local_ = std::make_unique<LocalEngine>(*loaded_, options_.model);
+  const ContextPlan& plan = local_->plan();
   if (plan.limited_by_memory() && stderr_is_terminal()) {
     fmt::print(stderr, "context: {} tokens of {} (bounded by memory; --ctx asks for more)\n", plan.context, plan.trained);
   }
-  cache_ = std::make_unique<KvCache>(loaded_->kv_layout(), KvCache::Options{.budget_bytes = plan.budget_bytes, .context = plan.context});
-  conversation_ = std::make_unique<Conversation>(*forward_, *cache_, *tokenizer_, *template_, conversation_options());
+  conversation_ = std::make_unique<Conversation>(local_->engine(), *tokenizer_, *template_, conversation_options());
 }
 
 Thinking ChatSession::thinking() const noexcept {
@@ -104,6 +102,8 @@ ConversationOptions ChatSession::conversation_options() const {
   result.stop_texts = generation.stop_texts;
   result.stop_ids = options_.generation.stop_ids;
   result.max_new_tokens = generation.max_new_tokens;
+  result.speculate = generation.speculate;
+  result.references = generation.references;
   return result;
 }
 
@@ -117,7 +117,7 @@ GenerationResult ChatSession::stream(const std::function<GenerationResult(const 
     fmt::print(stderr, "{}\n", styled(Style::kDim, fmt::format("stopped after {} tokens; -n N allows more", result.tokens.size())));
   }
   if (result.finish == FinishReason::kContextFull) {
-    fmt::print(stderr, "{}\n", styled(Style::kDim, fmt::format("stopped: the context of {} tokens is full", cache_->context())));
+    fmt::print(stderr, "{}\n", styled(Style::kDim, fmt::format("stopped: the context of {} tokens is full", local_->plan().context)));
   }
   if (options_.generation.stats) print_stats(result);
   return result;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/generation_options.h"
+#include "cli/local_engine.h"
 #include "cli/model_options.h"
 #include "cli/sampling_options.h"
 #include "engine/conversation.h"
@@ -58,8 +59,7 @@ class ChatSession {
   std::unique_ptr<ChatTemplate> template_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<LoadedModel> loaded_;
-  std::unique_ptr<Forward> forward_;
-  std::unique_ptr<KvCache> cache_;
+  std::unique_ptr<LocalEngine> local_;
   std::unique_ptr<Conversation> conversation_;
   int failed_command_ = 0;  ///< exit code of the first, where messages come from a script
 };

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <memory>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "cli/option_values.h"
 
@@ -17,6 +19,14 @@ void GenerationFlags::add_to(CLI::App& command, const std::string& most_tokens_h
       ->check(whole_number(0, std::numeric_limits<Token>::max()))
       ->type_name("ID");
   command.add_flag("--ignore-eos", ignore_end, "Go on past the end-of-text tokens");
+  command
+      .add_option("--spec", speculation,
+                  "Speculation: guess tokens that repeat earlier text, and check several in one pass; the answer is the same")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
+  command.add_option("--spec-ref", reference_files, "A text that the answer may quote: speculation guesses from it, too (repeatable)")
+      ->check(some_path())
+      ->type_name("FILE");
   command.add_flag("--stats", stats, "Say on stderr how many tokens, and how fast");
 }
 
@@ -31,6 +41,12 @@ GenerationOptions GenerationFlags::generation_options(const Tokenizer& tokenizer
   if (!ignore_end) options.stop_ids = tokenizer.end_tokens();
   options.stop_ids.insert(options.stop_ids.end(), stop_ids.begin(), stop_ids.end());
   options.stop_texts = stop_texts;
+  options.speculate = speculation == "on";
+  for (const std::string& file : reference_files) {
+    auto text = std::make_shared<SuffixAutomaton>();
+    text->append(tokenizer.encode_raw(read_text(file, kTextFileLimitBytes), Specials::kAsText));
+    options.references.push_back(std::move(text));
+  }
   return options;
 }
 
@@ -50,6 +66,8 @@ void print_stats(const GenerationResult& result) {
   fmt::print(stderr, "prompt: {} tokens, {} cached, {:.1f} tok/s; answer: {} tokens, {:.1f} tok/s; ended by {}\n", stats.prompt_tokens,
              stats.cached_tokens, stats.prefill_tokens_per_second(), stats.generated_tokens, stats.decode_tokens_per_second(),
              finish_name(result.finish));
+  if (stats.drafted_tokens == 0) return;
+  fmt::print(stderr, "speculation: {} of {} guessed tokens came true\n", stats.accepted_tokens, stats.drafted_tokens);
 }
 
 }  // namespace quench::cli

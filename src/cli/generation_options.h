@@ -19,11 +19,13 @@ struct GenerationFlags {
   std::vector<Token> stop_ids;
   bool ignore_end = false;
   bool stats = false;
+  std::string speculation = "on";
+  std::vector<std::string> reference_files;
 
   /// `most_tokens_help` says of -n what happens without it.
   void add_to(CLI::App& command, const std::string& most_tokens_help);
   [[nodiscard]] bool max_tokens_given() const noexcept { return max_tokens.has_value() && *max_tokens >= 0; }
-  /// Throws Error(kBadRequest) for -n 0 and for stop ids outside the vocabulary.
+  /// Reads the reference files. Throws Error(kBadRequest) for -n 0 and for stop ids outside the vocabulary.
   [[nodiscard]] GenerationOptions generation_options(const Tokenizer& tokenizer, std::size_t default_tokens) const;
 };
 

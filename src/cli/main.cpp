@@ -64,12 +64,14 @@ int run(int argc, char** argv) {
   Action action;
   add_chat(app, action);
   add_run(app, action);
+  add_batch(app, action);
   add_tokenize(app, action);
   add_detokenize(app, action);
   add_info(app, action);
   add_logits(app, action);
   add_verify(app, action);
   add_bench(app, action);
+  add_bench_engine(app, action);
   add_synth(app, action);
   bool verbose = false;
   app.add_flag("-v,--verbose", verbose, "Say more on stderr");

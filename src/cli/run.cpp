@@ -9,11 +9,11 @@
 #include "cli/commands.h"
 #include "cli/generation_options.h"
 #include "cli/interrupt.h"
+#include "cli/local_engine.h"
 #include "cli/model_options.h"
 #include "cli/option_values.h"
 #include "cli/sampling_options.h"
 #include "cli/terminal.h"
-#include "engine/context_plan.h"
 #include "engine/generation.h"
 
 namespace quench::cli {
@@ -45,10 +45,8 @@ int run_completion(RunOptions options) {
   const auto tokenizer = loaded.make_tokenizer(options.model);
   const std::vector<Token> prompt = prompt_tokens(options, *tokenizer);
   if (prompt.empty()) throw_bad_request("the prompt is empty: there is nothing to continue");
-  Forward forward(loaded.model, loaded.compute, {.chunk = static_cast<std::size_t>(options.model.chunk)});
-  const ContextPlan plan = plan_for(loaded, options.model, forward);
-  KvCache cache(loaded.kv_layout(), {.budget_bytes = plan.budget_bytes, .context = plan.context});
-  CachedSequence sequence(cache);
+  LocalEngine local(loaded, options.model);
+  const ContextPlan& plan = local.plan();
   Sampler sampler(options.sampling.settings(sampling_defaults("", false), *tokenizer), loaded.model.config().n_vocab);
 
   GenerationOptions generation = options.generation.generation_options(*tokenizer, /*default_tokens=*/plan.context);
@@ -64,8 +62,8 @@ int run_completion(RunOptions options) {
   } else {
     hooks.on_text = [](std::string_view text) { write_answer(text); };
   }
-  const GenerationResult result = naming_file(loaded.reader.path().string(),
-                                              [&] { return generate(forward, sequence, *tokenizer, sampler, prompt, generation, hooks); });
+  const GenerationResult result =
+      naming_file(loaded.reader.path().string(), [&] { return generate(local.engine(), *tokenizer, sampler, prompt, generation, hooks); });
   if (!options.print_ids && stdout_is_terminal()) write_answer("\n");
   if (options.generation.stats) print_stats(result);
   if (result.finish == FinishReason::kContextFull) {

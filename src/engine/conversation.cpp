@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/chat_prompt.h"
 #include "engine/conversation_file.h"
 
 namespace quench {
@@ -13,25 +14,27 @@ void add(GenerationStats& total, const GenerationStats& turn) {
   total.prompt_tokens += turn.prompt_tokens;
   total.cached_tokens += turn.cached_tokens;
   total.generated_tokens += turn.generated_tokens;
+  total.drafted_tokens += turn.drafted_tokens;
+  total.accepted_tokens += turn.accepted_tokens;
   total.prefill_seconds += turn.prefill_seconds;
   total.decode_seconds += turn.decode_seconds;
 }
 
 }  // namespace
 
-Conversation::Conversation(Forward& forward, KvCache& cache, const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-                           ConversationOptions options)
-    : forward_(forward),
+Conversation::Conversation(BatchEngine& engine, const Tokenizer& tokenizer, const ChatTemplate& chat_template, ConversationOptions options)
+    : engine_(engine),
       tokenizer_(tokenizer),
       template_(chat_template),
       options_(std::move(options)),
-      sampler_(options_.sampler, forward.model().config().n_vocab),
-      sequence_(cache) {
+      sampler_(options_.sampler, engine.vocab_size()) {
   const auto& ends = tokenizer.end_tokens();
   generation_.stop_ids = options_.stop_ids;
   generation_.stop_ids.insert(generation_.stop_ids.end(), ends.begin(), ends.end());
   generation_.stop_texts = options_.stop_texts;
   generation_.max_new_tokens = options_.max_new_tokens;
+  generation_.speculate = options_.speculate;
+  generation_.references = options_.references;
 }
 
 GenerationResult Conversation::send(std::string message, const GenerationHooks& hooks) {
@@ -49,28 +52,24 @@ GenerationResult Conversation::regenerate(const GenerationHooks& hooks) {
 
 GenerationResult Conversation::take_turn(std::vector<ChatMessage> messages, const GenerationHooks& hooks) {
   const auto prompt = render(messages);
-  const auto kept = static_cast<std::size_t>(std::ranges::mismatch(sequence_.tokens(), prompt).in1 - sequence_.tokens().begin());
   Sampler before = sampler_.clone();
-  const auto roll_back = [&] {
-    sampler_ = std::move(before);
-    sequence_.truncate(kept);
-  };
   GenerationResult result;
   try {
-    result = generate(forward_, sequence_, tokenizer_, sampler_, prompt, generation_, hooks);
+    result = generate(engine_, tokenizer_, sampler_, prompt, generation_, hooks);
     messages.push_back({Role::kAssistant, result.text});
   } catch (...) {
-    roll_back();
+    sampler_ = std::move(before);
     throw;
   }
   if (result.finish == FinishReason::kCancelled) {
-    roll_back();
+    sampler_ = std::move(before);
     return result;
   }
   messages_ = std::move(messages);
   stats_.turns += 1;
   stats_.last = result.stats;
   add(stats_.total, result.stats);
+  stats_.context_used = result.stats.prompt_tokens + result.stats.generated_tokens;
   return result;
 }
 
@@ -84,7 +83,6 @@ std::optional<std::string> Conversation::undo() {
 
 void Conversation::reset() {
   messages_.clear();
-  sequence_.truncate(0);
   stats_ = {};
 }
 
@@ -95,8 +93,7 @@ void Conversation::set_sampler(SamplerSettings settings) {
 
 ConversationStats Conversation::stats() const {
   auto stats = stats_;
-  stats.context_used = sequence_.length();
-  stats.context = sequence_.kv().cache().context();
+  stats.context = engine_.context();
   return stats;
 }
 
@@ -104,14 +101,7 @@ std::vector<Token> Conversation::render(std::span<const ChatMessage> messages) c
   std::vector<ChatMessage> all;
   if (!options_.system.empty()) all.push_back({Role::kSystem, options_.system});
   all.insert(all.end(), messages.begin(), messages.end());
-  RenderOptions render_options{.thinking = options_.thinking};
-  if (const auto bos = tokenizer_.bos()) render_options.bos_text = tokenizer_.token_text(*bos);
-  const auto pieces = template_.render(all, render_options);
-  auto tokens = tokenizer_.encode_spans(as_spans(pieces));
-  // A template without BOS for a model that wants one: the tokenizer's policy adds it.
-  const auto bos = tokenizer_.bos();
-  if (bos && tokenizer_.adds_bos() && (tokens.empty() || tokens.front() != *bos)) tokens.insert(tokens.begin(), *bos);
-  return tokens;
+  return chat_prompt(tokenizer_, template_, all, options_.thinking);
 }
 
 std::string Conversation::to_json() const { return write_conversation(options_.system, messages_); }

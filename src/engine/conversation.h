@@ -9,10 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/cached_sequence.h"
+#include "engine/batch_engine.h"
 #include "engine/generation.h"
-#include "model/forward.h"
-#include "model/kv_cache.h"
 #include "sample/sampler.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
@@ -26,6 +24,8 @@ struct ConversationOptions {
   std::vector<std::string> stop_texts{};
   std::vector<Token> stop_ids{};  ///< beside the tokenizer's end tokens
   std::size_t max_new_tokens = 2048;
+  bool speculate = true;
+  std::vector<ReferenceText> references{};  ///< what answers may copy from
 };
 
 /// Totals over the turns that were kept.
@@ -33,20 +33,19 @@ struct ConversationStats {
   std::size_t turns = 0;
   GenerationStats last;
   GenerationStats total;
-  std::size_t context_used = 0;  ///< tokens in the cache
+  std::size_t context_used = 0;  ///< tokens of the last prompt and its answer
   std::size_t context = 0;
 };
 
-/// A dialogue with one model: messages, their place in the KV cache, a sampler. Every turn renders the whole history anew and computes
-/// only what the cache does not hold yet, so that what the model sees depends on the messages alone.
+/// A dialogue with one model: messages and a sampler. Every turn renders the whole history anew, and the engine computes only what its
+/// prefix cache does not hold yet, so that what the model sees depends on the messages alone.
 ///
-/// Transactional: a turn that throws or is cancelled leaves messages, sampler and random stream as they were before it, and the cache
-/// holds nothing beyond them. One thread at a time.
+/// Transactional: a turn that throws or is cancelled leaves messages, sampler and random stream as they were before it. One thread at a
+/// time, and nobody else runs the engine.
 class Conversation {
  public:
   /// All of these outlive the conversation. Throws Error(kBadRequest) for settings out of range.
-  Conversation(Forward& forward, KvCache& cache, const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-               ConversationOptions options);
+  Conversation(BatchEngine& engine, const Tokenizer& tokenizer, const ChatTemplate& chat_template, ConversationOptions options);
 
   /// One turn. A cancelled one returns what was said with FinishReason::kCancelled; the turn is not kept. Throws Error(kBadRequest)
   /// when the conversation exceeds the context (both numbers), and as `generate` does.
@@ -82,13 +81,12 @@ class Conversation {
  private:
   GenerationResult take_turn(std::vector<ChatMessage> messages, const GenerationHooks& hooks);
 
-  Forward& forward_;
+  BatchEngine& engine_;
   const Tokenizer& tokenizer_;
   const ChatTemplate& template_;
   ConversationOptions options_;
   GenerationOptions generation_;
   Sampler sampler_;
-  CachedSequence sequence_;
   std::vector<ChatMessage> messages_;
   ConversationStats stats_;
 };

@@ -17,8 +17,10 @@ struct Talk {
       : tiny(TinyModel::of(family)),
         forward(tiny.forward()),
         cache(tiny.cache(context)),
+        backend(forward),
+        engine(backend, *cache),
         chat_template(chat_template_by_name(family == "gemma3" ? "gemma" : "chatml")),
-        conversation(forward, *cache, tiny.tokenizer(), *chat_template, std::move(options)) {}
+        conversation(engine, tiny.tokenizer(), *chat_template, std::move(options)) {}
 
   static ConversationOptions defaults() {
     ConversationOptions options;
@@ -33,6 +35,8 @@ struct Talk {
   const TinyModel& tiny;
   Forward forward;
   std::unique_ptr<KvCache> cache;
+  ForwardBackend backend;
+  BatchEngine engine;
   std::unique_ptr<ChatTemplate> chat_template;
   Conversation conversation;
 };

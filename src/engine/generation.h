@@ -3,30 +3,21 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/token.h"
-#include "engine/cached_sequence.h"
-#include "model/forward.h"
+#include "engine/batch_engine.h"
+#include "engine/finish_reason.h"
 #include "sample/sampler.h"
 #include "text/tokenizer.h"
 
 namespace quench {
-
-enum class FinishReason {
-  kEndToken,     ///< the model ended its turn, or a stop id came
-  kStopText,     ///< a stop text matched; it is not part of the answer
-  kLength,       ///< max_new_tokens
-  kContextFull,  ///< the context has no room for another token
-  kCancelled
-};
-
-/// "stop", "stop text", "length", "context full", "cancelled"
-[[nodiscard]] std::string_view finish_name(FinishReason reason) noexcept;
 
 struct GenerationOptions {
   std::size_t max_new_tokens = 2048;
@@ -35,22 +26,26 @@ struct GenerationOptions {
   std::vector<Token> stop_ids{};  ///< any of them ends the answer and is not part of it
   std::vector<std::string> stop_texts{};
   bool with_specials = false;  ///< the text shows control tokens
+  bool speculate = true;
+  std::vector<ReferenceText> references{};  ///< what the answer may copy from
 };
 
 /// Called on the generating thread; each may be empty. An exception from a callback ends the generation as an error does.
 struct GenerationHooks {
   std::function<void(std::string_view text)> on_text{};  ///< never ends inside a UTF-8 sequence, never holds part of a stop
   std::function<void(Token token)> on_token{};           ///< each committed token, before its text
-  std::function<void(std::size_t done, std::size_t total)> on_prefill{};
-  const std::atomic<bool>* cancel = nullptr;  ///< looked at between prefill chunks and between tokens
+  std::function<void(std::size_t done, std::size_t total)> on_prefill{};  ///< tokens of the prompt, cached ones included
+  const std::atomic<bool>* cancel = nullptr;                              ///< looked at between steps
 };
 
 struct GenerationStats {
   std::size_t prompt_tokens = 0;
   std::size_t cached_tokens = 0;  ///< of the prompt, not computed again
   std::size_t generated_tokens = 0;
-  double prefill_seconds = 0.0;  ///< prompt tokens beyond the cached ones
-  double decode_seconds = 0.0;   ///< from the first row of logits on, sampling included
+  std::size_t drafted_tokens = 0;   ///< guessed by speculation
+  std::size_t accepted_tokens = 0;  ///< of those
+  double prefill_seconds = 0.0;     ///< prompt tokens beyond the cached ones
+  double decode_seconds = 0.0;      ///< from the first row of logits on, sampling included
 
   [[nodiscard]] double prefill_tokens_per_second() const noexcept;
   [[nodiscard]] double decode_tokens_per_second() const noexcept;
@@ -65,13 +60,42 @@ struct GenerationResult {
   GenerationStats stats;
 };
 
-/// Continues `prompt`. Reuses the prefix that `sequence` already holds, prefills the rest, and draws tokens until something ends it.
-/// The sampler's history becomes the prompt.
+/// An answer in the making on a BatchEngine, as text. Shared with the engine; dropping it lets the engine finish the answer in silence.
+class Generation {
+ public:
+  Generation(Generation&&) noexcept = default;
+  Generation& operator=(Generation&&) noexcept = default;
+  ~Generation();
+
+  [[nodiscard]] RequestId id() const noexcept { return id_; }
+  [[nodiscard]] bool done() const noexcept;
+  /// Once, when done: the result, or what made the answer fail is thrown.
+  [[nodiscard]] GenerationResult take();
+  /// Once, when done: the sampler as the answer left it.
+  [[nodiscard]] Sampler take_sampler();
+
+ private:
+  friend Generation start_generation(BatchEngine&, const Tokenizer&, Sampler, std::vector<Token>, GenerationOptions, GenerationHooks);
+  struct State;
+  class Listener;
+  explicit Generation(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+  RequestId id_ = 0;
+};
+
+/// Submits the request; whoever runs the engine brings it forward. The tokenizer outlives the answer. hooks.cancel is not looked at: cancel
+/// by id. Throws as `generate` does of a request that cannot be computed.
+[[nodiscard]] Generation start_generation(BatchEngine& engine, const Tokenizer& tokenizer, Sampler sampler, std::vector<Token> prompt,
+                                          GenerationOptions options, GenerationHooks hooks = {});
+
+/// Continues `prompt` on an engine that nobody else runs: steps it until the answer is complete. What the engine's prefix cache holds of
+/// the prompt is not computed again. The sampler's history becomes prompt and answer.
 ///
-/// Throws Error(kBadRequest) for an empty prompt, a token outside the model's vocabulary, or a prompt that leaves no room in the
-/// context (with both numbers); whatever Forward and Sampler throw. After an error or a cancellation the sequence is valid and holds
-/// a prefix of prompt and answer.
-[[nodiscard]] GenerationResult generate(Forward& forward, CachedSequence& sequence, const Tokenizer& tokenizer, Sampler& sampler,
-                                        std::span<const Token> prompt, const GenerationOptions& options, const GenerationHooks& hooks = {});
+/// Throws Error(kBadRequest) for an empty prompt, max_new_tokens of 0, a token outside the model's vocabulary, or a prompt that leaves no
+/// room in the context (with both numbers); whatever model, sampler and hooks throw. A sampler whose request was refused is lost: clone it
+/// before, where it matters.
+[[nodiscard]] GenerationResult generate(BatchEngine& engine, const Tokenizer& tokenizer, Sampler& sampler, std::span<const Token> prompt,
+                                        const GenerationOptions& options, const GenerationHooks& hooks = {});
 
 }  // namespace quench

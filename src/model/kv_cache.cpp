@@ -27,8 +27,8 @@ std::byte* KvCache::values(std::size_t layer, PageId page, std::size_t kv_head) 
 PageId KvCache::allocate(std::size_t group) {
   Pool& pool = pools_[group];
   if (pool.free.empty()) {
-    pool.free.reserve(pool.pages.size() + 1);  // so that release() cannot fail
     pool.pages.emplace_back();
+    pool.free.reserve(pool.pages.capacity());  // so that release() cannot fail
     pool.free.push_back(static_cast<PageId>(pool.pages.size() - 1));
   }
   const PageId id = pool.free.back();

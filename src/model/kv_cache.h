@@ -64,8 +64,9 @@ class KvCache {
   [[nodiscard]] const KvLayout& layout() const noexcept { return layout_; }
   [[nodiscard]] std::uint64_t budget_bytes() const noexcept { return options_.budget_bytes; }
   [[nodiscard]] std::size_t context() const noexcept { return options_.context; }
-  /// Bytes in pages that a sequence refers to.
+  /// Bytes in pages that a sequence or a KvPageShare refers to.
   [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_bytes_; }
+  [[nodiscard]] std::uint64_t free_bytes() const noexcept { return options_.budget_bytes - used_bytes_; }
   [[nodiscard]] std::size_t pages_in_use(std::size_t group) const noexcept;
 
   [[nodiscard]] std::byte* keys(std::size_t layer, PageId page, std::size_t kv_head) noexcept;
@@ -73,6 +74,7 @@ class KvCache {
 
  private:
   friend class KvSequence;
+  friend class KvPageShare;
   struct Page {
     AlignedBuffer data;
     std::uint32_t references = 0;

@@ -10,17 +10,31 @@
 namespace quench {
 namespace {
 
-/// The first page that a step at `length` still reads.
+std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+}  // namespace
+
 std::size_t first_visible_page(std::size_t window, std::size_t length) noexcept {
   if (window == 0 || length < window) return 0;
   return (length - window + 1) / kPagePositions;
 }
 
-std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
-
-}  // namespace
-
 KvSequence::KvSequence(KvCache& cache) : cache_(&cache), tables_(cache.layout().groups.size()) {}
+
+KvSequence::KvSequence(KvCache& cache, std::span<const KvPageShare* const> shares, std::size_t length)
+    : cache_(&cache), tables_(cache.layout().groups.size()), length_(length) {
+  const std::size_t n_pages = ceil_div(length, kPagePositions);
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    Table& table = tables_[group];
+    table.pages.assign(n_pages, kNoPage);
+    table.first_kept = n_pages;
+    while (table.first_kept > 0 && shares[table.first_kept - 1]->has(group)) {
+      const PageId page = shares[--table.first_kept]->page(group);
+      table.pages[table.first_kept] = page;
+      cache.retain(group, page);
+    }
+  }
+}
 
 KvSequence::KvSequence(KvSequence&& other) noexcept
     : cache_(other.cache_), tables_(std::move(other.tables_)), length_(std::exchange(other.length_, 0)) {
@@ -64,6 +78,12 @@ KvSequence KvSequence::fork() const {
   return copy;
 }
 
+KvPageShare KvSequence::share(std::size_t index) const {
+  std::vector<PageId> pages(tables_.size());
+  for (std::size_t group = 0; group < tables_.size(); ++group) pages[group] = tables_[group].pages[index];
+  return {*cache_, std::move(pages)};
+}
+
 bool KvSequence::must_copy_last(std::size_t group) const noexcept {
   if (length_ % kPagePositions == 0) return false;
   return cache_->shared(group, tables_[group].pages[length_ / kPagePositions]);
@@ -87,15 +107,24 @@ std::size_t KvSequence::new_pages(std::size_t group, std::size_t n, std::size_t 
   return most - now + kept_by_others + (must_copy_last(group) ? 1 : 0);
 }
 
+void KvSequence::reserve(std::size_t positions) {
+  for (Table& table : tables_) table.pages.reserve(ceil_div(positions, kPagePositions));
+}
+
+std::uint64_t KvSequence::bytes_needed(std::size_t n, std::size_t chunk) const noexcept {
+  std::uint64_t needed = 0;
+  for (std::size_t group = 0; group < tables_.size(); ++group) needed += new_pages(group, n, chunk) * cache_->layout().page_bytes(group);
+  return needed;
+}
+
 void KvSequence::check_room(std::size_t n, std::size_t chunk) const {
   const std::size_t context = cache_->context();
   if (n > context || length_ > context - n) {
     throw_bad_request("context: " + std::to_string(length_) + " positions are used and " + std::to_string(n) +
                       " more asked for, together " + std::to_string(length_ + n) + ", but the context holds " + std::to_string(context));
   }
-  std::uint64_t needed = 0;
-  for (std::size_t group = 0; group < tables_.size(); ++group) needed += new_pages(group, n, chunk) * cache_->layout().page_bytes(group);
-  const std::uint64_t free = cache_->budget_bytes() - cache_->used_bytes();
+  const std::uint64_t needed = bytes_needed(n, chunk);
+  const std::uint64_t free = cache_->free_bytes();
   if (needed <= free) return;
 
   const std::string message = "kv cache: " + std::to_string(n) + " positions after " + std::to_string(length_) + " take " +
@@ -117,7 +146,7 @@ void KvSequence::prepare(std::size_t n) {
       last = own;
     }
     const std::size_t wanted = ceil_div(length_ + n, kPagePositions);
-    pages.reserve(wanted);
+    if (wanted > pages.capacity()) pages.reserve(std::max(wanted, 2 * pages.capacity()));
     while (pages.size() < wanted) pages.push_back(cache_->allocate(group));
   }
 }

@@ -1,17 +1,26 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/kv_cache.h"
+#include "model/kv_page_share.h"
 
 namespace quench {
+
+/// The first page that a step at `length` still reads; window 0 = all.
+[[nodiscard]] std::size_t first_visible_page(std::size_t window, std::size_t length) noexcept;
 
 /// One sequence's positions: for each group a list of pages, and a length. Appending K and V of a layer does not change the length;
 /// one advance() per step does. The cache outlives its sequences.
 class KvSequence {
  public:
   explicit KvSequence(KvCache& cache);
+  /// The `length` positions that the shares hold, 64 each, in order. The shares have every page that a step at `length` reads
+  /// (first_visible_page); a partial last page is copied when this sequence appends to it.
+  KvSequence(KvCache& cache, std::span<const KvPageShare* const> shares, std::size_t length);
   KvSequence(KvSequence&& other) noexcept;
   KvSequence& operator=(KvSequence&& other) noexcept;
   KvSequence(const KvSequence&) = delete;
@@ -24,6 +33,13 @@ class KvSequence {
   [[nodiscard]] KvCache& cache() const noexcept { return *cache_; }
   [[nodiscard]] std::size_t length() const noexcept { return length_; }
 
+  /// A share in the pages of positions [64 * index, 64 * index + 64); groups whose window has passed them have none.
+  [[nodiscard]] KvPageShare share(std::size_t index) const;
+
+  /// Room in the lists of pages for that many positions, so that growing to them allocates nothing but pages.
+  void reserve(std::size_t positions);
+  /// Bytes that the cache must have free for `n` further positions, appended in steps of at most `chunk`.
+  [[nodiscard]] std::uint64_t bytes_needed(std::size_t n, std::size_t chunk) const noexcept;
   /// Throws when `n` further positions, appended in steps of at most `chunk`, do not fit: Error(kBadRequest) past the context or when
   /// not even an empty cache holds them, Error(kOutOfMemory) when other sequences take the room. Both numbers are in the message.
   void check_room(std::size_t n, std::size_t chunk) const;

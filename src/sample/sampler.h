@@ -43,6 +43,8 @@ class Sampler {
 
   /// Replaces the history that the penalties see (prompt and earlier turns). The random stream goes on where it was.
   void set_history(std::span<const Token> tokens) { window_.assign(tokens); }
+  /// Room for a history of that many tokens, so that committing allocates nothing.
+  void reserve_history(std::size_t tokens) { window_.reserve(tokens); }
   [[nodiscard]] std::span<const Token> history() const noexcept { return window_.history(); }
 
   /// The token for this row; `logits` [vocab] are not changed. Throws Error(kBadRequest) when processors, bias or penalties leave

@@ -1,0 +1,56 @@
+#include "base/append_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/error.h"
+
+namespace quench {
+namespace {
+
+std::filesystem::path fresh(const char* name) {
+  const auto path = std::filesystem::path(testing::TempDir()) / name;
+  std::filesystem::remove_all(path);
+  return path;
+}
+
+TEST(AppendFile, GrowsByPiecesAndKeepsWhatWasThere) {
+  const auto path = fresh("quench_append_test");
+  std::ofstream(path) << "old\n";
+  {
+    AppendFile file(path);
+    EXPECT_EQ(file.contents(), "old\n");
+    file.append("new\n");
+  }
+  AppendFile file(path);
+  EXPECT_EQ(file.contents(), "old\nnew\n");
+  file.truncate(4);
+  file.append("x");
+  EXPECT_EQ(file.contents(), "old\nx");
+}
+
+TEST(AppendFile, IsMadeWhenItIsMissing) {
+  const AppendFile file(fresh("quench_append_new"));
+  EXPECT_EQ(file.contents(), "");
+}
+
+TEST(AppendFile, TwoWritersAtATimeAreRefused) {
+  const auto path = fresh("quench_append_twice");
+  const AppendFile first(path);
+  try {
+    const AppendFile second(path);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadRequest);
+    EXPECT_NE(std::string(error.what()).find("another program"), std::string::npos);
+  }
+}
+
+TEST(AppendFile, AFolderAndAMissingFolderAreNamed) {
+  EXPECT_THROW(AppendFile file(testing::TempDir()), Error);
+  EXPECT_THROW(AppendFile file("no/such/folder/file"), Error);
+}
+
+}  // namespace
+}  // namespace quench
