@@ -482,7 +482,7 @@ void BatchEngine::end(Answer& answer) noexcept {
     }
   }
   answer.kv.truncate(0);
-  if (answer.drafter) draft_record_ = answer.drafter->record();
+  if (answer.drafter) draft_record_ = answer.drafter->record().loosened();
   accepted_tokens_ += answer.report.accepted_tokens;
   answer.report.ended = backend_.now();
   request.listener->on_end(answer.index, answer.report, answer.sampler);

@@ -13,9 +13,11 @@ constexpr std::size_t kLeastMatch = 2;
 constexpr std::size_t kLongestChain = 4;
 /// Contexts can be far longer than what is ever said in them.
 constexpr std::size_t kMostReserved = std::size_t{1} << 15;
-constexpr double kLearningPace = 1.0 / 16.0;
+/// A rate stands for as many of the last tokens, and starts as the mean of a few.
+constexpr double kMostWeight = 48.0;
+constexpr double kFirstWeight = 6.0;
 /// A gain that a change of the machine's pace would eat is none.
-constexpr double kLeastGain = 1.03;
+constexpr double kLeastGain = 1.05;
 
 }  // namespace
 
@@ -25,8 +27,15 @@ std::size_t DraftRecord::bucket(std::size_t match_length) noexcept {
 }
 
 void DraftRecord::learn(std::size_t match_length, bool hit) noexcept {
-  double& rate = rates_[bucket(match_length)];
-  rate += kLearningPace * ((hit ? 1.0 : 0.0) - rate);
+  const std::size_t index = bucket(match_length);
+  weights_[index] = std::min(kMostWeight, std::max(kFirstWeight, weights_[index]) + 1.0);
+  rates_[index] += ((hit ? 1.0 : 0.0) - rates_[index]) / weights_[index];
+}
+
+DraftRecord DraftRecord::loosened() const noexcept {
+  DraftRecord record;
+  record.rates_ = rates_;
+  return record;
 }
 
 Drafter::Drafter(SuccessorTable& successors, std::vector<ReferenceText> references, const DraftRecord& record, std::size_t tokens)

@@ -36,12 +36,15 @@ class DraftRecord {
   /// Of a guess after a match of `match_length` tokens; 0 is the successor table.
   [[nodiscard]] double rate(std::size_t match_length) const noexcept { return rates_[bucket(match_length)]; }
   void learn(std::size_t match_length, bool hit) noexcept;
+  /// The same rates, held less firmly: what a new answer starts from learns fast.
+  [[nodiscard]] DraftRecord loosened() const noexcept;
 
  private:
   static constexpr std::size_t kBuckets = 7;  ///< 0, 1, 2, 3-4, 5-8, 9-16, more
   [[nodiscard]] static std::size_t bucket(std::size_t match_length) noexcept;
 
-  std::array<double, kBuckets> rates_{0.1, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9};
+  std::array<double, kBuckets> rates_{0.05, 0.1, 0.3, 0.5, 0.6, 0.8, 0.9};
+  std::array<double, kBuckets> weights_{};  ///< how many tokens each rate stands for
 };
 
 /// What is likely to follow.
