@@ -71,7 +71,6 @@ class BatchEngine {
   /// Positions that prompt and answer may take together.
   [[nodiscard]] std::size_t context() const noexcept { return cache_.context(); }
   [[nodiscard]] std::size_t vocab_size() const noexcept { return backend_.vocab_size(); }
-  [[nodiscard]] const StepTimes& times() const noexcept { return times_; }
   [[nodiscard]] PrefixCache& prefix_cache() noexcept { return prefix_; }
 
  private:

@@ -30,7 +30,7 @@ std::size_t StepPlanner::prompt_rows(std::span<const PlannedSequence> sequences,
     deepest = std::max(deepest, sequence.length);
   }
   const std::size_t most = std::min(left, options_.chunk - decode.rows);
-  // A row for each at least: nobody starves behind shorter ones.
+  // A row for each at least: nobody starves behind shorter ones of the same priority.
   const std::size_t least = std::min(std::max(options_.least_prefill, prompts), most);
   const double alone = times.predict(decode);
   const double allowed = decode.rows > 0 ? alone + std::max(options_.prefill_seconds, alone) : options_.lone_prefill_seconds;
