@@ -93,7 +93,7 @@ struct LetterRules {
   [[nodiscard]] Symbol join(Symbol left, Symbol right, std::uint32_t) const { return left * 7 + right * 13 + 1000; }
 };
 
-TEST(Bpe, TheHeapAndTheScanAgree) {
+TEST(Bpe, TheQueueAndTheScanAgree) {
   Xoshiro256 random(2);
   MergeBuffers buffers;
   for (int round = 0; round < 2000; ++round) {
@@ -102,7 +102,7 @@ TEST(Bpe, TheHeapAndTheScanAgree) {
     const LetterRules rules{random.next()};
     auto scanned = symbols;
     merge_flat(rules, scanned, buffers);
-    HeapMerge<LetterRules>(rules, symbols, buffers).run();
+    QueueMerge<LetterRules>(rules, symbols, buffers).run();
     ASSERT_EQ(symbols, scanned);
   }
 }

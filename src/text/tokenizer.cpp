@@ -40,7 +40,7 @@ class ScratchPool {
   void give(std::unique_ptr<EncodeScratch> scratch) {
     if (scratch->ends.capacity() > kKeepElements) scratch->ends = {};
     if (scratch->text.capacity() > kKeepElements) scratch->text = {};
-    if (scratch->symbols.capacity() + scratch->ranges.capacity() + scratch->merge.heap.capacity() > kKeepElements) {
+    if (scratch->symbols.capacity() + scratch->ranges.capacity() + scratch->merge.queue.capacity() > kKeepElements) {
       scratch->symbols = {};
       scratch->ranges = {};
       scratch->merge = {};

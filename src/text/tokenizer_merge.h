@@ -4,14 +4,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <vector>
 
-namespace quench {
+#include "text/merge_queue.h"
 
-/// Rank of a pair that no rule joins. Lower ranks go first.
-constexpr std::uint32_t kNoMerge = std::numeric_limits<std::uint32_t>::max();
+namespace quench {
 
 /// What decides merges: the rank of two neighbours, and what they become.
 template <typename Rules>
@@ -25,10 +23,10 @@ struct MergeBuffers {
   std::vector<std::uint32_t> ranks;
   std::vector<std::uint32_t> previous;
   std::vector<std::uint32_t> next;
-  std::vector<std::uint64_t> heap;
+  MergeQueue queue;
 };
 
-/// Up to this many symbols a scan of all ranks beats a heap: 32 ranks are two cache lines.
+/// Up to this many symbols a scan of all ranks beats a queue: 32 ranks are two cache lines.
 constexpr std::size_t kFlatSymbols = 48;
 
 /// Joins the lowest-ranked pair, the leftmost of equals, until none is left. Quadratic: for short pieces.
@@ -54,24 +52,19 @@ void merge_flat(const Rules& rules, std::vector<typename Rules::Symbol>& symbols
   symbols.resize(count);
 }
 
-/// The same result in O(n log n): a heap of (rank, position) over a linked list. An entry is stale when the pair at its position has
+/// The same result in O(n log n): a queue of (rank, position) over a linked list. An entry is stale when the pair at its position has
 /// another rank by now; when it has the same rank again, the entry is as good as a fresh one.
 template <MergeRules Rules>
-class HeapMerge {
+class QueueMerge {
  public:
   using Symbol = typename Rules::Symbol;
-  HeapMerge(const Rules& rules, std::vector<Symbol>& symbols, MergeBuffers& buffers)
-      : rules_(rules), symbols_(symbols), ranks_(buffers.ranks), previous_(buffers.previous), next_(buffers.next), heap_(buffers.heap) {}
+  QueueMerge(const Rules& rules, std::vector<Symbol>& symbols, MergeBuffers& buffers)
+      : rules_(rules), symbols_(symbols), ranks_(buffers.ranks), previous_(buffers.previous), next_(buffers.next), queue_(buffers.queue) {}
 
   void run() {
     seed();
-    while (!heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-      const std::uint64_t entry = heap_.back();
-      heap_.pop_back();
-      const auto at = static_cast<std::uint32_t>(entry);
-      const auto rank = static_cast<std::uint32_t>(entry >> 32);
-      if (ranks_[at] == rank) join_at(at, rank);
+    while (const auto entry = queue_.pop()) {
+      if (ranks_[entry->at()] == entry->rank()) join_at(entry->at(), entry->rank());
     }
     compact();
   }
@@ -82,16 +75,15 @@ class HeapMerge {
     ranks_.assign(count, kNoMerge);
     previous_.resize(count);
     next_.resize(count);
-    heap_.clear();
+    queue_.clear();
     for (std::uint32_t i = 0; i < count; ++i) {
       previous_[i] = i - 1;  // wraps to kNone at the front
       next_[i] = i + 1 < count ? i + 1 : kNone;
     }
     for (std::uint32_t i = 0; i + 1 < count; ++i) {
       ranks_[i] = rules_.rank(symbols_[i], symbols_[i + 1]);
-      if (ranks_[i] != kNoMerge) heap_.push_back(key(ranks_[i], i));
+      if (ranks_[i] != kNoMerge) queue_.push(ranks_[i], i);
     }
-    std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
   }
 
   void join_at(std::uint32_t at, std::uint32_t rank) {
@@ -110,9 +102,7 @@ class HeapMerge {
 
   void update(std::uint32_t left, std::uint32_t right) {
     ranks_[left] = rules_.rank(symbols_[left], symbols_[right]);
-    if (ranks_[left] == kNoMerge) return;
-    heap_.push_back(key(ranks_[left], left));
-    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+    if (ranks_[left] != kNoMerge) queue_.push(ranks_[left], left);
   }
 
   void compact() {
@@ -122,14 +112,13 @@ class HeapMerge {
   }
 
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-  static std::uint64_t key(std::uint32_t rank, std::uint32_t at) noexcept { return (static_cast<std::uint64_t>(rank) << 32) | at; }
 
   const Rules& rules_;
   std::vector<Symbol>& symbols_;
   std::vector<std::uint32_t>& ranks_;
   std::vector<std::uint32_t>& previous_;
   std::vector<std::uint32_t>& next_;
-  std::vector<std::uint64_t>& heap_;
+  MergeQueue& queue_;
 };
 
 /// Fewer than 2^32 - 1 symbols.
@@ -138,7 +127,7 @@ void merge_symbols(const Rules& rules, std::vector<typename Rules::Symbol>& symb
   if (symbols.size() <= kFlatSymbols) {
     merge_flat(rules, symbols, buffers);
   } else {
-    HeapMerge<Rules>(rules, symbols, buffers).run();
+    QueueMerge<Rules>(rules, symbols, buffers).run();
   }
 }
 
