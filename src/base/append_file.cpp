@@ -19,13 +19,13 @@ namespace {
 
 }  // namespace
 
-AppendFile::AppendFile(const std::filesystem::path& path) : path_(path) {
+AppendFile::AppendFile(const std::filesystem::path& path, unsigned permissions) : path_(path) {
   std::error_code problem;
   const auto kind = std::filesystem::status(path, problem).type();
   if (kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::regular) {
     throw_bad_file(path.string() + ": is no regular file, and only such a one can be added to");
   }
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, permissions);
   if (descriptor_ < 0) fail(path, "open");
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     const int reason = errno;
@@ -38,34 +38,54 @@ AppendFile::AppendFile(const std::filesystem::path& path) : path_(path) {
 
 AppendFile::~AppendFile() { ::close(descriptor_); }
 
-std::string AppendFile::contents() const {
+std::uint64_t AppendFile::size_bytes() const {
   struct stat status{};
   if (::fstat(descriptor_, &status) != 0) fail(path_, "stat");
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = ::pread(descriptor_, text.data() + done, text.size() - done, static_cast<off_t>(done));
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+std::string AppendFile::contents() const {
+  std::string text(size_bytes(), '\0');
+  read_at(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void AppendFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t n = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail(path_, "read");
-    if (n == 0) break;
-    done += static_cast<std::size_t>(n);
+    if (n == 0) throw_io(path_.string() + ": became shorter while it was read");
+    out = out.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
   }
-  text.resize(done);
-  return text;
 }
 
 void AppendFile::truncate(std::uint64_t bytes) {
   if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail(path_, "shorten");
 }
 
-void AppendFile::append(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(descriptor_, text.data(), text.size());
+void AppendFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) fail(path_, "write");
-    text.remove_prefix(static_cast<std::size_t>(n));
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
+}
+
+void AppendFile::sync() {
   if (::fdatasync(descriptor_) != 0) fail(path_, "sync");
+}
+
+void AppendFile::append(std::string_view text) {
+  write(std::as_bytes(std::span(text)));
+  sync();
+}
+
+void AppendFile::rename_to(const std::filesystem::path& path) {
+  if (::rename(path_.c_str(), path.c_str()) != 0) fail(path_, "rename");
+  path_ = path;
 }
 
 }  // namespace quench

@@ -102,6 +102,7 @@ class BatchRun {
     sampler_.seed.reset();
   }
 
+  void save_cache() { local_.save_cache(); }
   /// False when interrupted. Results go to `out` in the order of the lines.
   bool run(std::span<const InputLine> lines, AppendFile& out, std::size_t done, std::size_t total);
   [[nodiscard]] std::size_t n_failed() const noexcept { return n_failed_; }
@@ -200,6 +201,7 @@ int run_batch(BatchOptions options) {
   const InterruptGuard interrupt;
   const bool finished = run.run(std::span(lines).subspan(there), out, there, lines.size());
   if (stderr_is_terminal()) fmt::print(stderr, "\n");
+  run.save_cache();
   if (!finished) {
     fmt::print(stderr, "batch: interrupted; the same command goes on from here\n");
     return kInterruptedExitCode;
@@ -229,6 +231,7 @@ void add_batch(CLI::App& app, Action& action) {
       ->type_name("NAME");
   options->generation.add_to(*command, "Most tokens of an answer without \"max_tokens\"; 2048 without it, -1 = until the context is full");
   add_compute_options(*command, options->model);
+  add_engine_options(*command, options->model);
   add_tokenizer_options(*command, options->model);
   options->sampling.add_to(*command);
   command->callback([options, &action] { action = [options] { return run_batch(*options); }; });

@@ -51,6 +51,7 @@ void add_chat(CLI::App& app, Action& action) {
   options->generation.add_to(*command,
                              fmt::format("Most tokens of an answer; {} without it, -1 = until the context is full", kDefaultAnswerTokens));
   add_compute_options(*command, options->model);
+  add_engine_options(*command, options->model);
   add_tokenizer_options(*command, options->model);
   options->sampling.add_to(*command);
   command->callback([options, &action] { action = [options] { return run_chat(*options); }; });

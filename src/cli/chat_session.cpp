@@ -84,7 +84,7 @@ ChatSession::ChatSession(ChatOptions options) : options_(std::move(options)) {
   if (plan.limited_by_memory() && stderr_is_terminal()) {
     fmt::print(stderr, "context: {} tokens of {} (bounded by memory; --ctx asks for more)\n", plan.context, plan.trained);
   }
-  conversation_ = std::make_unique<Conversation>(local_->engine(), *tokenizer_, *template_, conversation_options());
+  conversation_ = std::make_unique<Conversation>(local_->generator(), *tokenizer_, *template_, conversation_options());
 }
 
 Thinking ChatSession::thinking() const noexcept {
@@ -120,6 +120,8 @@ GenerationResult ChatSession::stream(const std::function<GenerationResult(const 
     fmt::print(stderr, "{}\n", styled(Style::kDim, fmt::format("stopped: the context of {} tokens is full", local_->plan().context)));
   }
   if (options_.generation.stats) print_stats(result);
+  // A turn that was answered is not undone because its cache could not be kept.
+  attempt([this] { local_->save_cache(); });
   return result;
 }
 

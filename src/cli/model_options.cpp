@@ -139,6 +139,21 @@ void add_model_change_options(CLI::App& command, ModelOptions& options) {
       ->type_name("TYPE");
 }
 
+void add_engine_options(CLI::App& command, ModelOptions& options) {
+  command
+      .add_option("--draft,--model-draft", options.draft_model,
+                  "A smaller model of the same vocabulary, whose guesses are checked in one pass; the answer is the same")
+      ->check(some_path())
+      ->type_name("FILE");
+  command
+      .add_option("--kv-save", options.saved_cache,
+                  "Start with the computed prefixes that this file holds, and add to it what is computed; made when it is missing")
+      ->type_name("FILE");
+  command.add_option("--kv-save-mib", options.saved_cache_mib, "Largest size of that file; what was used last stays")
+      ->check(whole_number(1, 1 << 30))
+      ->type_name("MIB");
+}
+
 LoadedModel::LoadedModel(const std::string& path, const ModelOptions& options)
     : reader(path),
       pool(options.threads),

@@ -26,6 +26,9 @@ struct ModelOptions {
   float expert_top_p = 1.0f;
   std::uint64_t chunk = 512;
   std::string cache_type = "f16";
+  std::string saved_cache;  ///< file; empty = none
+  std::uint64_t saved_cache_mib = 4096;
+  std::string draft_model;  ///< file; empty = none
   TokenizerOptions tokenizer;
 
   /// The model's path; the other positionals. Throws Error(kBadRequest) when there is none, or more words than `most_words`.
@@ -41,6 +44,9 @@ void add_tokenizer_options(CLI::App& command, ModelOptions& options);
 void add_compute_options(CLI::App& command, ModelOptions& options);
 /// What changes a model's answers: window, share of the experts, cache type.
 void add_model_change_options(CLI::App& command, ModelOptions& options);
+
+/// Saved caches and draft models, for commands that answer.
+void add_engine_options(CLI::App& command, ModelOptions& options);
 
 /// Runs `action`; an error about what the file holds, or that it is too much, gets the file's name in front.
 template <typename Action>

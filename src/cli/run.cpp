@@ -65,6 +65,7 @@ int run_completion(RunOptions options) {
   const GenerationResult result =
       naming_file(loaded.reader.path().string(), [&] { return generate(local.engine(), *tokenizer, sampler, prompt, generation, hooks); });
   if (!options.print_ids && stdout_is_terminal()) write_answer("\n");
+  local.save_cache();
   if (options.generation.stats) print_stats(result);
   if (result.finish == FinishReason::kContextFull) {
     fmt::print(stderr, "quench: stopped: the context of {} tokens is full\n", plan.context);
@@ -90,6 +91,7 @@ void add_run(CLI::App& app, Action& action) {
   command->add_flag("--no-escape", options->no_escape, "Take \\n and the like in -p literally");
   options->generation.add_to(*command, "Most tokens to generate; -1 or absent = until the model ends the text or the context is full");
   add_compute_options(*command, options->model);
+  add_engine_options(*command, options->model);
   add_tokenizer_options(*command, options->model);
   options->sampling.add_to(*command);
   command->callback([options, &action] { action = [options] { return run_completion(*options); }; });

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace quench {
 
@@ -32,11 +34,14 @@ struct BatchEngine::Answer {
   AnswerReport report;
   std::vector<std::unique_ptr<Answer>> followers;  ///< of the same prompt; they start from this one's pages once it is computed
   bool ended = false;
-  bool drawn = false;                ///< in this step
-  std::unique_ptr<Drafter> drafter;  ///< null: no speculation
-  std::vector<Token> draft;          ///< of this step
-  std::vector<Token> rows;           ///< of this step: the last token and the draft
-  bool off_draft = false;            ///< a drawn token was not the guessed one: later rows are void
+  bool drawn = false;                   ///< in this step
+  std::unique_ptr<Drafter> drafter;     ///< null: no speculation
+  std::vector<Token> draft;             ///< of this step
+  std::vector<Token> rows;              ///< of this step: the last token and the draft
+  bool off_draft = false;               ///< a drawn token was not the guessed one: later rows are void
+  std::size_t accepted = 0;             ///< guesses of this step that came true
+  std::optional<DraftSequence> second;  ///< of the draft model; none: not asked yet
+  bool of_model = false;                ///< this step's draft is the draft model's
 
   [[nodiscard]] std::size_t left() const noexcept { return tokens.size() - kv.length(); }
   [[nodiscard]] bool decodes() const noexcept { return report.generated_tokens > 0 && left() == 1; }
@@ -55,6 +60,9 @@ struct BatchEngine::Answer {
 };
 
 namespace {
+
+/// Committed tokens after which a draft model that is not worth its time is tried again.
+constexpr std::size_t kQuietTokens = 48;
 
 void put_in_line(auto& answers, auto answer) {
   const auto place = std::ranges::upper_bound(answers, answer->place(), {}, [](const auto& other) { return other->place(); });
@@ -119,16 +127,16 @@ void BatchEngine::check(const EngineRequest& request) const {
     throw_bad_request(
         fmt::format("{} answers are asked for, and {} run side by side at most", request.samplers.size(), options_.max_running));
   }
-  if (request.samplers.size() > options_.max_waiting - std::min(options_.max_waiting, waiting_.size())) {
-    throw_out_of_memory(fmt::format("the queue is full: {} requests wait, and {} may", waiting_.size(), options_.max_waiting));
-  }
 }
 
 RequestId BatchEngine::submit(EngineRequest request) {
   check(request);
+  if (request.samplers.size() > options_.max_waiting - std::min(options_.max_waiting, waiting_.size())) {
+    throw_out_of_memory(fmt::format("the queue is full: {} requests wait, and {} may", waiting_.size(), options_.max_waiting));
+  }
   auto submission = std::make_shared<Submission>();
-  submission->id = ++last_id_;
-  submission->submitted = backend_.now();
+  submission->id = request.id != 0 ? request.id : new_id();
+  submission->submitted = request.submitted.value_or(backend_.now());
   auto samplers = std::exchange(request.samplers, {});
   submission->request = std::move(request);
   std::unique_ptr<Answer> leader;
@@ -147,6 +155,23 @@ void BatchEngine::cancel(RequestId id) noexcept {
     for (const auto& answer : *answers) {
       if (answer->submission->id == id) answer->submission->cancelled = true;
     }
+  }
+}
+
+void BatchEngine::cancel_all() noexcept {
+  for (AnswerList* answers : {&waiting_, &running_}) {
+    for (const auto& answer : *answers) answer->finish(AnswerEnd::kCancelled);
+    remove_ended(*answers);
+  }
+}
+
+void BatchEngine::fail_all(const std::exception_ptr& error) noexcept {
+  for (AnswerList* answers : {&waiting_, &joining_, &running_}) {
+    for (const auto& answer : *answers) {
+      if (answer) answer->fail(error);
+    }
+    std::erase(*answers, nullptr);
+    remove_ended(*answers);
   }
 }
 
@@ -285,6 +310,44 @@ void BatchEngine::plan_drafts() {
     answer->draft.assign(draft.tokens.begin(), draft.tokens.begin() + static_cast<std::ptrdiff_t>(worthwhile));
     shape += span_shape(length + 1, worthwhile);
   }
+  if (options_.draft != nullptr) plan_model_drafts(shape, answers);
+}
+
+void BatchEngine::plan_model_drafts(StepShape shape, double answers) {
+  wishes_.clear();
+  for (const auto& answer : running_) {
+    answer->of_model = false;
+    if (!answer->decodes() || !answer->drafter || !answer->draft.empty() || shape.rows >= planner_.options().chunk) continue;
+    if (!answer->second) answer->second.emplace(options_.draft->new_sequence());
+    const std::size_t most = std::min(most_draft(*answer), planner_.options().chunk - shape.rows);
+    std::size_t wanted = worthwhile_guesses(answer->second->hits.value(), options_.draft->guess_seconds(answers), times_, shape, answers,
+                                            answer->kv.length(), most);
+    // One that has gone quiet is asked now and then, or it would never be heard again.
+    if (wanted == 0 && most > 0 && answer->second->since_guess >= kQuietTokens) wanted = 1;
+    if (wanted == 0) continue;
+    answer->of_model = true;
+    wishes_.push_back({.sequence = &*answer->second, .tokens = answer->tokens, .most = wanted, .guesses = &answer->draft});
+    shape += span_shape(answer->kv.length() + 1, wanted);
+  }
+  if (wishes_.empty()) return;
+  try {
+    options_.draft->propose(wishes_);
+  } catch (const std::exception& error) {
+    log_warning(fmt::format("the draft model failed, and guesses no more: {}", error.what()));
+    options_.draft = nullptr;
+    for (const auto& answer : running_) answer->draft.clear();
+  }
+}
+
+void BatchEngine::learn_from_draft(Answer& answer) {
+  if (!answer.second) return;
+  DraftSequence& second = *answer.second;
+  if (!answer.of_model || answer.draft.empty()) {
+    second.since_guess += 1;
+    return;
+  }
+  second.since_guess = 0;
+  for (std::size_t i = 0; i < answer.draft.size() && i <= answer.accepted; ++i) second.hits.learn(i < answer.accepted);
 }
 
 /// What the answer may still say after the next token; and rows that it could take back: no page may fall behind a window for them.
@@ -329,6 +392,7 @@ void BatchEngine::preempt(std::size_t index) {
   auto answer = std::move(running_[index]);
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   answer->kv.truncate(0);
+  answer->second.reset();
   answer->report.preemptions += 1;
   preemptions_ += 1;
   put_in_line(waiting_, std::move(answer));
@@ -343,6 +407,7 @@ void BatchEngine::run() {
     Answer& answer = *running_[i];
     answer.drawn = false;
     answer.off_draft = false;
+    answer.accepted = 0;
     std::span<const Token> tokens;
     Wanted wanted = Wanted::kNone;
     if (answer.decodes()) {
@@ -395,7 +460,10 @@ void BatchEngine::draw(Answer& answer, std::size_t row, std::span<const float> l
   try {
     const Token token = answer.sampler.next(logits);
     answer.off_draft = row >= answer.draft.size() || answer.draft[row] != token;
-    if (!answer.off_draft) answer.report.accepted_tokens += 1;
+    if (!answer.off_draft) {
+      answer.report.accepted_tokens += 1;
+      answer.accepted += 1;
+    }
     if (commit(answer, token, logits) && answer.drafter) answer.drafter->commit(token);
   } catch (...) {
     answer.fail(std::current_exception());
@@ -432,6 +500,7 @@ void BatchEngine::settle() {
 void BatchEngine::settle(Answer& answer) {
   const EngineRequest& request = answer.submission->request;
   if (answer.ended && !answer.drawn) return;
+  learn_from_draft(answer);
   if (!answer.draft.empty()) {
     answer.report.drafted_tokens += answer.draft.size();
     drafted_tokens_ += answer.draft.size();
@@ -482,6 +551,7 @@ void BatchEngine::end(Answer& answer) noexcept {
     }
   }
   answer.kv.truncate(0);
+  answer.second.reset();
   if (answer.drafter) draft_record_ = answer.drafter->record().loosened();
   accepted_tokens_ += answer.report.accepted_tokens;
   answer.report.ended = backend_.now();

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "engine/draft_model.h"
 #include "engine/drafter.h"
 #include "engine/engine_request.h"
 #include "engine/prefix_cache.h"
@@ -22,6 +25,7 @@ struct BatchEngineOptions {
   std::size_t max_running = 64;    ///< answers computed side by side; at most the chunk
   std::size_t max_waiting = 4096;  ///< answers in the queue
   std::size_t most_draft = 16;     ///< tokens that an answer may guess in a step; 0: no speculation
+  DraftModel* draft = nullptr;     ///< guesses where the text itself gives nothing; outlives the engine
 };
 
 struct BatchEngineStats {
@@ -59,13 +63,25 @@ class BatchEngine {
   BatchEngine& operator=(const BatchEngine&) = delete;
 
   /// Throws Error(kBadRequest) when the request can never be computed: no prompt, no answers, ids outside the vocabulary, prompt and
-  /// max_new_tokens beyond the context or the empty cache; Error(kOutOfMemory) when the queue is full. The listener hears nothing then.
+  /// max_new_tokens beyond the context or the empty cache. Any thread may ask, at any time.
+  void check(const EngineRequest& request) const;
+  /// For EngineRequest::id: higher than those before. Any thread may ask, at any time.
+  [[nodiscard]] RequestId new_id() noexcept { return last_id_.fetch_add(1) + 1; }
+  /// Throws as `check` does, and Error(kOutOfMemory) when the queue is full. The listener hears nothing then.
   RequestId submit(EngineRequest request);
   /// Ends the request's answers with kCancelled, before the next step. Nothing when it has ended.
   void cancel(RequestId id) noexcept;
+  void cancel_all() noexcept;
+  /// Ends all answers with kFailed.
+  void fail_all(const std::exception_ptr& error) noexcept;
   /// Computes one step; false when there is nothing to do.
   bool step();
   [[nodiscard]] bool idle() const noexcept;
+  /// Answers in the queue, and how many may be there.
+  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
+  [[nodiscard]] std::size_t max_waiting() const noexcept { return options_.max_waiting; }
+  /// Seconds on the engine's clock. Any thread may ask.
+  [[nodiscard]] double now() const noexcept { return backend_.now(); }
 
   [[nodiscard]] BatchEngineStats stats() const;
   /// Positions that prompt and answer may take together.
@@ -78,7 +94,6 @@ class BatchEngine {
   struct Answer;
   using AnswerList = std::vector<std::unique_ptr<Answer>>;
 
-  void check(const EngineRequest& request) const;
   void end_overdue();
   void admit_waiting();
   enum class Admission { kAdmitted, kSoonComputed, kNoRoom };
@@ -87,6 +102,9 @@ class BatchEngine {
   [[nodiscard]] std::uint64_t promised_bytes() const;
   void plan();
   void plan_drafts();
+  /// Has the draft model guess for the answers that have no draft. `shape` is the step so far.
+  void plan_model_drafts(StepShape shape, double answers);
+  void learn_from_draft(Answer& answer);
   [[nodiscard]] std::size_t most_draft(const Answer& answer) const noexcept;
   [[nodiscard]] bool make_room();
   void preempt(std::size_t index);
@@ -110,7 +128,7 @@ class BatchEngine {
   AnswerList waiting_;        ///< in line: by priority, then by age
   AnswerList running_;        ///< in line, too
   AnswerList joining_;        ///< made in this step, still to be put in line
-  RequestId last_id_ = 0;
+  std::atomic<RequestId> last_id_{0};
   std::uint64_t steps_ = 0;
   std::uint64_t preemptions_ = 0;
   std::uint64_t computed_rows_ = 0;
@@ -122,6 +140,7 @@ class BatchEngine {
   std::span<const std::size_t> rows_;  ///< of each running answer, in this step
   std::vector<SequenceTokens> step_;
   std::vector<Answer*> step_answers_;
+  std::vector<DraftModel::Wish> wishes_;
 };
 
 }  // namespace quench

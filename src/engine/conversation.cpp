@@ -22,12 +22,12 @@ void add(GenerationStats& total, const GenerationStats& turn) {
 
 }  // namespace
 
-Conversation::Conversation(BatchEngine& engine, const Tokenizer& tokenizer, const ChatTemplate& chat_template, ConversationOptions options)
-    : engine_(engine),
+Conversation::Conversation(Generator& generator, const Tokenizer& tokenizer, const ChatTemplate& chat_template, ConversationOptions options)
+    : generator_(generator),
       tokenizer_(tokenizer),
       template_(chat_template),
       options_(std::move(options)),
-      sampler_(options_.sampler, engine.vocab_size()) {
+      sampler_(options_.sampler, generator.vocab_size()) {
   const auto& ends = tokenizer.end_tokens();
   generation_.stop_ids = options_.stop_ids;
   generation_.stop_ids.insert(generation_.stop_ids.end(), ends.begin(), ends.end());
@@ -55,7 +55,7 @@ GenerationResult Conversation::take_turn(std::vector<ChatMessage> messages, cons
   Sampler before = sampler_.clone();
   GenerationResult result;
   try {
-    result = generate(engine_, tokenizer_, sampler_, prompt, generation_, hooks);
+    result = generator_.generate(tokenizer_, sampler_, prompt, generation_, hooks);
     messages.push_back({Role::kAssistant, result.text});
   } catch (...) {
     sampler_ = std::move(before);
@@ -93,7 +93,7 @@ void Conversation::set_sampler(SamplerSettings settings) {
 
 ConversationStats Conversation::stats() const {
   auto stats = stats_;
-  stats.context = engine_.context();
+  stats.context = generator_.context();
   return stats;
 }
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/batch_engine.h"
 #include "engine/generation.h"
+#include "engine/generator.h"
 #include "sample/sampler.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
@@ -41,11 +41,11 @@ struct ConversationStats {
 /// prefix cache does not hold yet, so that what the model sees depends on the messages alone.
 ///
 /// Transactional: a turn that throws or is cancelled leaves messages, sampler and random stream as they were before it. One thread at a
-/// time, and nobody else runs the engine.
+/// time; conversations on one SharedGenerator need not know of each other.
 class Conversation {
  public:
   /// All of these outlive the conversation. Throws Error(kBadRequest) for settings out of range.
-  Conversation(BatchEngine& engine, const Tokenizer& tokenizer, const ChatTemplate& chat_template, ConversationOptions options);
+  Conversation(Generator& generator, const Tokenizer& tokenizer, const ChatTemplate& chat_template, ConversationOptions options);
 
   /// One turn. A cancelled one returns what was said with FinishReason::kCancelled; the turn is not kept. Throws Error(kBadRequest)
   /// when the conversation exceeds the context (both numbers), and as `generate` does.
@@ -81,7 +81,7 @@ class Conversation {
  private:
   GenerationResult take_turn(std::vector<ChatMessage> messages, const GenerationHooks& hooks);
 
-  BatchEngine& engine_;
+  Generator& generator_;
   const Tokenizer& tokenizer_;
   const ChatTemplate& template_;
   ConversationOptions options_;

@@ -19,8 +19,9 @@ struct Talk {
         cache(tiny.cache(context)),
         backend(forward),
         engine(backend, *cache),
+        generator(engine),
         chat_template(chat_template_by_name(family == "gemma3" ? "gemma" : "chatml")),
-        conversation(engine, tiny.tokenizer(), *chat_template, std::move(options)) {}
+        conversation(generator, tiny.tokenizer(), *chat_template, std::move(options)) {}
 
   static ConversationOptions defaults() {
     ConversationOptions options;
@@ -37,6 +38,7 @@ struct Talk {
   std::unique_ptr<KvCache> cache;
   ForwardBackend backend;
   BatchEngine engine;
+  LocalGenerator generator;
   std::unique_ptr<ChatTemplate> chat_template;
   Conversation conversation;
 };

@@ -75,6 +75,8 @@ struct EngineRequest {
   bool speculate = true;                    ///< tokens and logits are the same either way
   std::vector<ReferenceText> references{};  ///< texts that the answers may copy from
   std::unique_ptr<RequestListener> listener;
+  RequestId id = 0;                   ///< of BatchEngine::new_id; 0: the engine gives one
+  std::optional<double> submitted{};  ///< on the engine's clock; nothing: when the engine gets it
 };
 
 }  // namespace quench

@@ -8,6 +8,7 @@ std::string_view finish_name(FinishReason reason) noexcept {
     case FinishReason::kStopText: return "stop text";
     case FinishReason::kLength: return "length";
     case FinishReason::kContextFull: return "context full";
+    case FinishReason::kDeadline: return "deadline";
     case FinishReason::kCancelled: return "cancelled";
   }
   return "?";

@@ -9,10 +9,11 @@ enum class FinishReason {
   kStopText,     ///< a stop text matched; it is not part of the answer
   kLength,       ///< max_new_tokens
   kContextFull,  ///< the context has no room for another token
+  kDeadline,     ///< its time was over
   kCancelled
 };
 
-/// "stop", "stop text", "length", "context full", "cancelled"
+/// "stop", "stop text", "length", "context full", "deadline", "cancelled"
 [[nodiscard]] std::string_view finish_name(FinishReason reason) noexcept;
 
 }  // namespace quench

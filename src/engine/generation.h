@@ -13,22 +13,11 @@
 
 #include "base/token.h"
 #include "engine/batch_engine.h"
-#include "engine/finish_reason.h"
+#include "engine/generation_options.h"
 #include "sample/sampler.h"
 #include "text/tokenizer.h"
 
 namespace quench {
-
-struct GenerationOptions {
-  std::size_t max_new_tokens = 2048;
-  /// true: Error(kBadRequest) at the start when prompt and max_new_tokens together exceed the context; false: end with kContextFull.
-  bool must_fit = false;
-  std::vector<Token> stop_ids{};  ///< any of them ends the answer and is not part of it
-  std::vector<std::string> stop_texts{};
-  bool with_specials = false;  ///< the text shows control tokens
-  bool speculate = true;
-  std::vector<ReferenceText> references{};  ///< what the answer may copy from
-};
 
 /// Called on the generating thread; each may be empty. An exception from a callback ends the generation as an error does.
 struct GenerationHooks {
@@ -36,28 +25,6 @@ struct GenerationHooks {
   std::function<void(Token token)> on_token{};           ///< each committed token, before its text
   std::function<void(std::size_t done, std::size_t total)> on_prefill{};  ///< tokens of the prompt, cached ones included
   const std::atomic<bool>* cancel = nullptr;                              ///< looked at between steps
-};
-
-struct GenerationStats {
-  std::size_t prompt_tokens = 0;
-  std::size_t cached_tokens = 0;  ///< of the prompt, not computed again
-  std::size_t generated_tokens = 0;
-  std::size_t drafted_tokens = 0;   ///< guessed by speculation
-  std::size_t accepted_tokens = 0;  ///< of those
-  double prefill_seconds = 0.0;     ///< prompt tokens beyond the cached ones
-  double decode_seconds = 0.0;      ///< from the first row of logits on, sampling included
-
-  [[nodiscard]] double prefill_tokens_per_second() const noexcept;
-  [[nodiscard]] double decode_tokens_per_second() const noexcept;
-};
-
-struct GenerationResult {
-  std::vector<Token> tokens;  ///< committed ones; without the id that ended the answer
-  std::string text;           ///< all that went to on_text
-  FinishReason finish = FinishReason::kLength;
-  std::optional<Token> end_token;        ///< which id ended it
-  std::optional<std::size_t> stop_text;  ///< index of the stop text that matched
-  GenerationStats stats;
 };
 
 /// An answer in the making on a BatchEngine, as text. Shared with the engine; dropping it lets the engine finish the answer in silence.
@@ -75,7 +42,8 @@ class Generation {
   [[nodiscard]] Sampler take_sampler();
 
  private:
-  friend Generation start_generation(BatchEngine&, const Tokenizer&, Sampler, std::vector<Token>, GenerationOptions, GenerationHooks);
+  friend Generation start_generation(BatchEngine&, const Tokenizer&, Sampler, std::vector<Token>, const GenerationOptions&,
+                                     GenerationHooks);
   struct State;
   class Listener;
   explicit Generation(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -87,7 +55,7 @@ class Generation {
 /// Submits the request; whoever runs the engine brings it forward. The tokenizer outlives the answer. hooks.cancel is not looked at: cancel
 /// by id. Throws as `generate` does of a request that cannot be computed.
 [[nodiscard]] Generation start_generation(BatchEngine& engine, const Tokenizer& tokenizer, Sampler sampler, std::vector<Token> prompt,
-                                          GenerationOptions options, GenerationHooks hooks = {});
+                                          const GenerationOptions& options, GenerationHooks hooks = {});
 
 /// Continues `prompt` on an engine that nobody else runs: steps it until the answer is complete. What the engine's prefix cache holds of
 /// the prompt is not computed again. The sampler's history becomes prompt and answer.

@@ -93,6 +93,20 @@ void PrefixCache::touch(std::span<const Step> steps, std::size_t length) {
   }
 }
 
+PrefixCache::Step PrefixCache::put(Node& parent, std::span<const Token> tokens, KvPageShare share) {
+  const Step step = best_child(parent, tokens);
+  if (step.node == nullptr || step.common < std::min(tokens.size(), step.node->tokens.size())) {
+    return {.node = &add_child(parent, tokens, std::move(share)), .common = tokens.size()};
+  }
+  if (step.node->tokens.size() < tokens.size()) {
+    step.node->tokens.assign(tokens.begin(), tokens.end());
+    step.node->share = std::move(share);
+    return {.node = step.node, .common = tokens.size()};
+  }
+  if (step.node->tokens.size() == tokens.size()) step.node->share.fill_from(std::move(share));
+  return step;
+}
+
 PrefixCache::Node& PrefixCache::add_child(Node& parent, std::span<const Token> tokens, KvPageShare share) {
   auto child = std::make_unique<Node>();
   child->parent = &parent;
@@ -114,22 +128,56 @@ void PrefixCache::insert(std::span<const Token> tokens, const KvSequence& sequen
   Node* node = &roots_[adapter];
   for (std::size_t begin = 0; begin < kept; begin += kPagePositions) {
     const auto page_tokens = tokens.subspan(begin, std::min(kPagePositions, kept - begin));
-    KvPageShare share = sequence.share(begin / kPagePositions);
-    Step step = best_child(*node, page_tokens);
-    if (step.node == nullptr || step.common < std::min(page_tokens.size(), step.node->tokens.size())) {
-      step = {.node = &add_child(*node, page_tokens, std::move(share)), .common = page_tokens.size()};
-    } else if (step.node->tokens.size() < page_tokens.size()) {
-      // A page that held the start of ours.
-      step.node->tokens.assign(page_tokens.begin(), page_tokens.end());
-      step.node->share = std::move(share);
-      step.common = page_tokens.size();
-    } else if (step.node->tokens.size() == page_tokens.size()) {
-      step.node->share.fill_from(std::move(share));
-    }
-    steps.push_back(step);
-    node = step.node;
+    steps.push_back(put(*node, page_tokens, sequence.share(begin / kPagePositions)));
+    node = steps.back().node;
   }
   if (!steps.empty()) touch(steps, kept);
+}
+
+std::vector<PrefixPage> PrefixCache::pages() const {
+  struct Pending {
+    const Node* node;
+    std::size_t parent;
+  };
+  std::vector<PrefixPage> pages;
+  for (const auto& [adapter, root] : roots_) {
+    std::vector<Pending> pending;
+    const auto add_children = [&pending](const Node& node, std::size_t parent) {
+      const auto first = static_cast<std::ptrdiff_t>(pending.size());
+      for (const auto& child : node.children) pending.push_back({child.get(), parent});
+      // The last one comes first.
+      std::stable_sort(pending.begin() + first, pending.end(),
+                       [](const Pending& a, const Pending& b) { return a.node->used > b.node->used; });
+    };
+    add_children(root, PrefixPage::kNoParent);
+    while (!pending.empty()) {
+      const auto [node, parent] = pending.back();
+      pending.pop_back();
+      pages.push_back({.adapter = adapter, .parent = parent, .tokens = node->tokens, .share = &node->share});
+      add_children(*node, pages.size() - 1);
+    }
+  }
+  return pages;
+}
+
+void PrefixCache::restore(std::vector<RestoredPrefixPage> pages) {
+  std::vector<Node*> nodes;
+  std::vector<bool> ends_branch(pages.size(), true);
+  for (RestoredPrefixPage& page : pages) {
+    const bool top = page.parent == PrefixPage::kNoParent;
+    if (!top) ends_branch[page.parent] = false;
+    nodes.push_back(put(top ? roots_[page.adapter] : *nodes[page.parent], page.tokens, std::move(page.share)).node);
+  }
+  // As if each branch had been asked for in turn.
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (!ends_branch[i]) continue;
+    steps.clear();
+    for (Node* node = nodes[i]; node->parent != nullptr; node = node->parent)
+      steps.push_back({.node = node, .common = node->tokens.size()});
+    std::ranges::reverse(steps);
+    touch(steps, (steps.size() - 1) * kPagePositions + steps.back().common);
+  }
 }
 
 bool PrefixCache::has_window_pages(const Node& node) const {

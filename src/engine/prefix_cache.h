@@ -22,6 +22,25 @@ struct PrefixCacheStats {
   std::uint64_t pages_given_up = 0;  ///< since the start
 };
 
+/// A node of a PrefixCache, for saving: 64 positions, or fewer at the end of a branch.
+struct PrefixPage {
+  static constexpr std::size_t kNoParent = static_cast<std::size_t>(-1);
+
+  std::uint64_t adapter = 0;
+  std::size_t parent =
+      kNoParent;  ///< its number among the pages given with it, all of whose positions come before these; lower than its own
+  std::span<const Token> tokens;
+  const KvPageShare* share = nullptr;
+};
+
+/// The same, for restoring.
+struct RestoredPrefixPage {
+  std::uint64_t adapter = 0;
+  std::size_t parent = PrefixPage::kNoParent;
+  std::vector<Token> tokens;
+  KvPageShare share;
+};
+
 /// Finished positions by the tokens that led to them: a radix tree whose nodes are pages of 64 positions, so that a request starts from the
 /// longest prefix that anything resident has computed. Full pages are shared as they are; a partial one is copied by the sequence that
 /// appends to it. Because logits depend on the tokens alone, a hit gives the bits that computing anew would give.
@@ -44,6 +63,13 @@ class PrefixCache {
   /// Keeps what `sequence` holds of `tokens`, its tokens in order; at most `n_positions`. A partial last page is kept only when `partial`:
   /// the sequence must copy it to go on.
   void insert(std::span<const Token> tokens, const KvSequence& sequence, bool partial, std::uint64_t adapter = 0);
+
+  /// All nodes, each behind the one above it, the least recently used branches first. Valid until the next change.
+  [[nodiscard]] std::vector<PrefixPage> pages() const;
+  /// Puts in pages that were saved, in the order of pages(). Their contents are what the model computes for the tokens: who calls has
+  /// checked.
+  void restore(std::vector<RestoredPrefixPage> pages);
+  [[nodiscard]] KvCache& cache() const noexcept { return cache_; }
 
   /// Gives up idle pages until the cache has `bytes` free; whether it has. Those that do not help stay.
   bool make_room(std::uint64_t bytes);
@@ -75,6 +101,8 @@ class PrefixCache {
   [[nodiscard]] std::size_t usable_length(std::span<const Step> steps) const;
   /// The child that shares most of `tokens`, and how many.
   [[nodiscard]] static Step best_child(const Node& node, std::span<const Token> tokens);
+  /// What `share` holds of `tokens`, at most 64, below `parent`; a node that held the start of them is extended.
+  Step put(Node& parent, std::span<const Token> tokens, KvPageShare share);
   Node& add_child(Node& parent, std::span<const Token> tokens, KvPageShare share);
   void touch(std::span<const Step> steps, std::size_t length);
   [[nodiscard]] bool has_window_pages(const Node& node) const;

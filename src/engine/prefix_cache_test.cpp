@@ -2,62 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-#include <optional>
-
 #include "base/random.h"
-#include "engine/simulated_backend.h"
+#include "engine/token_pages.h"
 
 namespace quench {
 namespace {
 
-constexpr std::uint64_t kPageBytes = 1024;
-
-std::vector<Token> tokens_from(Token first, std::size_t n) {
-  std::vector<Token> tokens(n);
-  std::iota(tokens.begin(), tokens.end(), first);
-  return tokens;
-}
-
-std::vector<Token> operator+(std::vector<Token> left, const std::vector<Token>& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
-/// A cache whose pages hold the tokens, so that what is found can be read back.
-class Pages {
- public:
-  explicit Pages(std::uint64_t budget_bytes, std::vector<std::size_t> windows = {0})
-      : cache(SimulatedBackend::layout(windows), {.budget_bytes = budget_bytes, .context = 100'000}), prefix(cache) {}
-
-  void append(KvSequence& sequence, const std::vector<Token>& all) {
-    const SequenceTokens request{&sequence, std::span(all).subspan(sequence.length()), Wanted::kNone};
-    backend_.step({&request, 1}, [](std::size_t, std::size_t, std::span<const float>) {});
-  }
-  /// What a finished request leaves.
-  void keep(const std::vector<Token>& tokens) {
-    KvSequence sequence = prefix.find(std::span(tokens).first(tokens.size() - 1));
-    append(sequence, tokens);
-    prefix.insert(tokens, sequence, true);
-  }
-  /// The logits after `tokens` when their longest resident prefix is used, or none of it.
-  std::vector<float> logits(const std::vector<Token>& tokens, bool reuse) {
-    KvSequence sequence = reuse ? prefix.find(std::span(tokens).first(tokens.size() - 1)) : KvSequence(cache);
-    const SequenceTokens request{&sequence, std::span(tokens).subspan(sequence.length()), Wanted::kLast};
-    std::vector<float> logits;
-    backend_.step({&request, 1}, [&](std::size_t, std::size_t, std::span<const float> row) { logits.assign(row.begin(), row.end()); });
-    return logits;
-  }
-
-  KvCache cache;
-  PrefixCache prefix;
-
- private:
-  SimulatedBackend backend_{SimulatedMachine{.chunk = 100'000}};
-};
-
 TEST(PrefixCache, FindsTheLongestCommonPrefixToTheToken) {
-  Pages pages(1 << 20);
+  TokenPages pages(1 << 20);
   const auto system = tokens_from(0, 150);
   pages.keep(system + tokens_from(1000, 100));
   pages.keep(system + tokens_from(2000, 30));
@@ -70,7 +22,7 @@ TEST(PrefixCache, FindsTheLongestCommonPrefixToTheToken) {
 }
 
 TEST(PrefixCache, SharesFullPagesAndCopiesOnlyThePartialOne) {
-  Pages pages(1 << 20);
+  TokenPages pages(1 << 20);
   const auto prompt = tokens_from(0, 150);
   pages.keep(prompt);
   EXPECT_EQ(pages.cache.used_bytes(), 3 * kPageBytes);
@@ -84,7 +36,7 @@ TEST(PrefixCache, SharesFullPagesAndCopiesOnlyThePartialOne) {
 }
 
 TEST(PrefixCache, AdaptersShareNothing) {
-  Pages pages(1 << 20);
+  TokenPages pages(1 << 20);
   const auto prompt = tokens_from(0, 100);
   pages.keep(prompt);
   EXPECT_EQ(pages.prefix.match_length(prompt, 1), 0u);
@@ -92,7 +44,7 @@ TEST(PrefixCache, AdaptersShareNothing) {
 }
 
 TEST(PrefixCache, APartialPageGrowsInItsPlace) {
-  Pages pages(1 << 20);
+  TokenPages pages(1 << 20);
   const auto turn = tokens_from(0, 70);
   pages.keep(turn);
   pages.keep(turn + tokens_from(100, 20));
@@ -101,7 +53,7 @@ TEST(PrefixCache, APartialPageGrowsInItsPlace) {
 }
 
 TEST(PrefixCache, TheLeastRecentlyUsedLeavesFirst) {
-  Pages pages(4 * kPageBytes);
+  TokenPages pages(4 * kPageBytes);
   const auto old = tokens_from(0, 128);
   const auto recent = tokens_from(1000, 128);
   pages.keep(old);
@@ -114,7 +66,7 @@ TEST(PrefixCache, TheLeastRecentlyUsedLeavesFirst) {
 }
 
 TEST(PrefixCache, PagesInUseNeverLeave) {
-  Pages pages(4 * kPageBytes);
+  TokenPages pages(4 * kPageBytes);
   const auto used = tokens_from(0, 128);
   pages.keep(used);
   pages.keep(tokens_from(1000, 128));
@@ -125,7 +77,7 @@ TEST(PrefixCache, PagesInUseNeverLeave) {
 }
 
 TEST(PrefixCache, ForgettingAllLeavesPagesToTheSequencesThatUseThem) {
-  Pages pages(1 << 20);
+  TokenPages pages(1 << 20);
   const auto tokens = tokens_from(0, 100);
   pages.keep(tokens);
   pages.keep(tokens_from(1000, 64));
@@ -137,7 +89,7 @@ TEST(PrefixCache, ForgettingAllLeavesPagesToTheSequencesThatUseThem) {
 }
 
 TEST(PrefixCache, AWindowedLayerEndsAPrefixOnlyWhereItsPagesAre) {
-  Pages pages(1 << 20, {0, 70});
+  TokenPages pages(1 << 20, {0, 70});
   const auto tokens = tokens_from(0, 320);
   // Computed in one step, all windowed pages but the last two are released before they are kept.
   pages.keep(tokens);
@@ -150,7 +102,7 @@ TEST(PrefixCache, AWindowedLayerEndsAPrefixOnlyWhereItsPagesAre) {
 }
 
 TEST(PrefixCache, WindowedPagesKeptStepByStepServeForks) {
-  Pages pages(1 << 20, {0, 70});
+  TokenPages pages(1 << 20, {0, 70});
   const auto tokens = tokens_from(0, 320);
   KvSequence sequence(pages.cache);
   for (std::size_t end = 64; end <= tokens.size(); end += 64) {
@@ -165,7 +117,7 @@ TEST(PrefixCache, WindowedPagesKeptStepByStepServeForks) {
 TEST(PrefixCache, RandomUseKeepsBudgetAndContents) {
   Xoshiro256 random(7);
   for (const std::vector<std::size_t>& windows : {std::vector<std::size_t>{0}, std::vector<std::size_t>{0, 100}}) {
-    Pages pages(60 * kPageBytes, windows);
+    TokenPages pages(60 * kPageBytes, windows);
     std::vector<std::vector<Token>> asked{tokens_from(0, 200)};
     std::size_t found = 0;
     for (int round = 0; round < 400; ++round) {

@@ -30,6 +30,7 @@ class Reader {
   [[nodiscard]] const TensorInfo* find(std::string_view name) const;
   /// Throws Error(kBadFile) naming the missing tensor.
   [[nodiscard]] const TensorInfo& tensor(std::string_view name) const;
+  [[nodiscard]] std::span<const File> parts() const noexcept { return parts_; }
   [[nodiscard]] std::size_t part_count() const noexcept { return parts_.size(); }
   [[nodiscard]] std::uint64_t total_file_bytes() const noexcept;
   /// The path that was asked for, whichever part it is.

@@ -1,7 +1,6 @@
 #include "model/kv_cache.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -55,9 +54,12 @@ void KvCache::release(std::size_t group, PageId page) noexcept {
   used_bytes_ -= layout_.page_bytes(group);
 }
 
+std::span<std::byte> KvCache::page_bytes(std::size_t group, PageId page) noexcept {
+  return {pools_[group].pages[page].data.data(), layout_.page_bytes(group)};
+}
+
 void KvCache::copy_page(std::size_t group, PageId from, PageId to) noexcept {
-  auto& pages = pools_[group].pages;
-  std::memcpy(pages[to].data.data(), pages[from].data.data(), layout_.page_bytes(group));
+  std::ranges::copy(page_bytes(group, from), page_bytes(group, to).begin());
 }
 
 bool KvCache::drop_free_page() noexcept {

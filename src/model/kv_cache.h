@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "base/aligned.h"
@@ -88,6 +89,7 @@ class KvCache {
   void retain(std::size_t group, PageId page) noexcept;
   void release(std::size_t group, PageId page) noexcept;
   [[nodiscard]] bool shared(std::size_t group, PageId page) const noexcept { return pools_[group].pages[page].references > 1; }
+  [[nodiscard]] std::span<std::byte> page_bytes(std::size_t group, PageId page) noexcept;
   void copy_page(std::size_t group, PageId from, PageId to) noexcept;
   /// Gives the memory of one unused page back to the system; false when there is none.
   bool drop_free_page() noexcept;

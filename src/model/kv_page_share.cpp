@@ -10,6 +10,18 @@ KvPageShare::KvPageShare(KvCache& cache, std::vector<PageId> pages) noexcept : c
   }
 }
 
+KvPageShare KvPageShare::allocate(KvCache& cache, const std::vector<bool>& groups) {
+  KvPageShare share(cache, std::vector<PageId>(groups.size(), kNoPage));
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    if (groups[group]) share.pages_[group] = cache.allocate(group);
+  }
+  return share;
+}
+
+std::span<std::byte> KvPageShare::bytes(std::size_t group) noexcept { return cache_->page_bytes(group, pages_[group]); }
+
+std::span<const std::byte> KvPageShare::bytes(std::size_t group) const noexcept { return cache_->page_bytes(group, pages_[group]); }
+
 KvPageShare::KvPageShare(KvPageShare&& other) noexcept : cache_(other.cache_), pages_(std::exchange(other.pages_, {})) {}
 
 KvPageShare& KvPageShare::operator=(KvPageShare&& other) noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "model/kv_cache.h"
@@ -20,6 +21,13 @@ class KvPageShare {
   KvPageShare& operator=(const KvPageShare&) = delete;
   ~KvPageShare();
 
+  /// New pages of the `groups` that are true, zero or what was in them before. The caller has seen to it that the budget allows them.
+  /// Throws Error(kOutOfMemory).
+  [[nodiscard]] static KvPageShare allocate(KvCache& cache, const std::vector<bool>& groups);
+
+  /// The contents of the group's page (KvLayout tells how they lie).
+  [[nodiscard]] std::span<std::byte> bytes(std::size_t group) noexcept;
+  [[nodiscard]] std::span<const std::byte> bytes(std::size_t group) const noexcept;
   [[nodiscard]] PageId page(std::size_t group) const noexcept { return pages_[group]; }
   [[nodiscard]] bool has(std::size_t group) const noexcept { return pages_[group] != kNoPage; }
   /// Whether somebody else holds the group's page too, so that dropping it frees nothing.

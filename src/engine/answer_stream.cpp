@@ -1,0 +1,131 @@
+#include "engine/answer_stream.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/answer_record.h"
+
+namespace quench {
+
+/// Records belong to the engine's thread until their answer has ended, which the mutex orders.
+struct AnswerStream::State {
+  std::vector<AnswerRecord> records;
+  std::vector<std::optional<Sampler>> samplers;
+
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<AnswerEvent> events;
+  std::size_t n_running = 0;
+
+  void add(AnswerEvent event) {
+    {
+      const std::lock_guard lock(mutex);
+      if (event.kind == AnswerEvent::Kind::kEnd) n_running -= 1;
+      events.push_back(std::move(event));
+    }
+    changed.notify_one();
+  }
+  [[nodiscard]] std::optional<AnswerEvent> take_event() {
+    if (events.empty()) return std::nullopt;
+    AnswerEvent event = std::move(events.front());
+    events.pop_front();
+    return event;
+  }
+};
+
+class AnswerStream::Listener final : public RequestListener {
+ public:
+  explicit Listener(std::shared_ptr<State> state) : state_(std::move(state)), ended_(state_->records.size(), false) {}
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  /// An engine that had no memory for the request drops it.
+  ~Listener() override {
+    AnswerReport report;
+    report.end = AnswerEnd::kFailed;
+    report.error = std::make_exception_ptr(Error(ErrorKind::kOutOfMemory, "the engine has no memory for the request"));
+    for (std::size_t answer = 0; answer < ended_.size(); ++answer) {
+      if (!ended_[answer]) end(answer, report);
+    }
+  }
+
+  void on_prefill(std::size_t done, std::size_t total) override {
+    state_->add({.kind = AnswerEvent::Kind::kPrefill, .done = done, .total = total});
+  }
+  bool on_token(std::size_t answer, Token token, std::span<const float> logits) override {
+    AnswerRecord& record = state_->records[answer];
+    AnswerEvent event{.kind = AnswerEvent::Kind::kToken, .answer = answer, .token = token, .text = record.push(token, logits)};
+    if (const auto* found = record.last_log_probabilities()) event.log_probabilities = *found;
+    state_->add(std::move(event));
+    return !record.stopped();
+  }
+  void on_end(std::size_t answer, const AnswerReport& report, Sampler& sampler) noexcept override {
+    state_->samplers[answer] = std::move(sampler);
+    end(answer, report);
+  }
+
+ private:
+  void end(std::size_t answer, const AnswerReport& report) noexcept {
+    ended_[answer] = true;
+    state_->add({.kind = AnswerEvent::Kind::kEnd, .answer = answer, .text = state_->records[answer].finish(report)});
+  }
+
+  std::shared_ptr<State> state_;
+  std::vector<bool> ended_;
+};
+
+AnswerStream::AnswerStream(EngineThread& engine, const Tokenizer& tokenizer, StreamRequest request)
+    : engine_(&engine), state_(std::make_shared<State>()) {
+  EngineRequest submitted = engine_request(std::move(request.prompt), request.options, engine.context());
+  submitted.samplers = std::move(request.samplers);
+  submitted.priority = request.priority;
+  submitted.deadline_seconds = request.deadline_seconds;
+  submitted.adapter = request.adapter;
+  for (std::size_t i = 0; i < submitted.samplers.size(); ++i) state_->records.emplace_back(tokenizer, request.options);
+  state_->samplers.resize(submitted.samplers.size());
+  state_->n_running = submitted.samplers.size();
+  submitted.listener = std::make_unique<Listener>(state_);
+  id_ = engine.submit(std::move(submitted));
+}
+
+AnswerStream::~AnswerStream() {
+  if (!state_) return;
+  const bool complete = [this] {
+    const std::lock_guard lock(state_->mutex);
+    return state_->n_running == 0;
+  }();
+  if (!complete) cancel();
+}
+
+std::optional<AnswerEvent> AnswerStream::next() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [this] { return !state_->events.empty() || state_->n_running == 0; });
+  return state_->take_event();
+}
+
+std::optional<AnswerEvent> AnswerStream::next_within(std::chrono::milliseconds time) {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait_for(lock, time, [this] { return !state_->events.empty() || state_->n_running == 0; });
+  return state_->take_event();
+}
+
+bool AnswerStream::done() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->n_running == 0 && state_->events.empty();
+}
+
+void AnswerStream::cancel() { engine_->cancel(id_); }
+
+std::size_t AnswerStream::n_answers() const noexcept { return state_->records.size(); }
+
+GenerationResult AnswerStream::take(std::size_t answer) { return state_->records[answer].take(); }
+
+Sampler AnswerStream::take_sampler(std::size_t answer) {
+  auto& sampler = state_->samplers[answer];
+  if (!sampler) throw_out_of_memory("the engine has no memory for the request");
+  return std::move(*sampler);
+}
+
+}  // namespace quench
