@@ -18,6 +18,7 @@ BELOW = {
     "sample": ["base"],
     "text": ["gguf", "quant", "base"],
     "engine": ["model", "sample", "text", "kernels", "tensor", "gguf", "quant", "base"],
+    "api": ["engine", "model", "sample", "text", "kernels", "tensor", "gguf", "quant", "base"],
     "cli": ["engine", "model", "sample", "text", "kernels", "tensor", "gguf", "quant", "base"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)

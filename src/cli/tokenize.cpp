@@ -28,10 +28,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path, const Tokeniz
 
 std::vector<Token> encode(const Tokenizer& tokenizer, const TokenizeOptions& options, std::string_view text) {
   std::vector<Token> ids = tokenizer.encode_raw(text, options.no_special ? Specials::kAsText : Specials::kRecognise);
-  if (!options.add_special) return ids;
-  if (tokenizer.adds_bos() && tokenizer.bos()) ids.insert(ids.begin(), *tokenizer.bos());
-  if (tokenizer.adds_eos() && tokenizer.eos()) ids.push_back(*tokenizer.eos());
-  return ids;
+  return options.add_special ? tokenizer.with_bos_eos(std::move(ids)) : ids;
 }
 
 /// A piece as one line: control characters, quotes and backslashes are escaped, other bytes stand as they are.

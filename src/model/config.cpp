@@ -92,7 +92,7 @@ void refuse_foreign_features(const Keys& keys, const Family& family) {
   refuse(keys, "expert_weights_scale", !is_one_of(keys.not_negative("expert_weights_scale"), {0.0, 1.0}), "scaled expert weights are");
   refuse(keys, "expert_group_count", keys.count("expert_group_count") > 1, "grouped experts are");
   refuse(keys, "attention.causal", keys.flag("attention.causal") == false, "attention that is not causal is");
-  refuse(keys, "pooling_type", keys.count("pooling_type") != 0, "embedding models are");
+  refuse(keys, "pooling_type", keys.count("pooling_type") > 3, "pooling for ranks is");
   refuse(keys, "rope.dimension_sections", keys.find("rope.dimension_sections") != nullptr, "rotation in sections is");
   refuse(keys, "rope.scaling.alpha", keys.not_negative("rope.scaling.alpha") != 0.0, "this rope scaling is");
   refuse(keys, "rope.scaling.yarn_log_multiplier", keys.not_negative("rope.scaling.yarn_log_multiplier") != 0.0, "this rope scaling is");
@@ -172,6 +172,8 @@ void read_scales(const Keys& keys, ModelConfig& config) {
   if (!epsilon) throw_bad_file("config: " + keys.full("attention.layer_norm_rms_epsilon") + " is missing");
   config.norm_epsilon = static_cast<float>(keys.positive("attention.layer_norm_rms_epsilon", 0.0));
   config.attention_soft_cap = static_cast<float>(keys.not_negative("attn_logit_softcapping"));
+  const auto pooling = keys.count("pooling_type");
+  config.pooling = pooling == 0 ? Pooling::kLast : static_cast<Pooling>(pooling);
   config.logit_soft_cap = static_cast<float>(keys.not_negative("final_logit_softcapping"));
 
   const Family& family = *config.family;

@@ -50,6 +50,13 @@ struct LayerConfig {
 };
 
 /// Everything the forward pass asks about a model besides its weights.
+/// How the hidden states of a text become its embedding. The numbers are those of the file's pooling_type, 0 being none given.
+enum class Pooling {
+  kMean = 1,
+  kFirst = 2,  ///< "cls"
+  kLast = 3
+};
+
 struct ModelConfig {
   const Family* family = nullptr;
   std::string architecture;
@@ -64,10 +71,11 @@ struct ModelConfig {
   std::size_t context_length = 0;  ///< positions the file was trained for, scaling included
 
   float norm_epsilon = 0.0f;
-  float query_scale = 0.0f;         ///< multiplies every query
-  float embedding_scale = 1.0f;     ///< multiplies every embedding
-  float attention_soft_cap = 0.0f;  ///< 0 = none
-  float logit_soft_cap = 0.0f;      ///< 0 = none
+  float query_scale = 0.0f;          ///< multiplies every query
+  float embedding_scale = 1.0f;      ///< multiplies every embedding
+  float attention_soft_cap = 0.0f;   ///< 0 = none
+  float logit_soft_cap = 0.0f;       ///< 0 = none
+  Pooling pooling = Pooling::kLast;  ///< what embeddings are made with
   FfnActivation activation = FfnActivation::kSilu;
   bool head_norm = false;   ///< q and k are normalized per head
   bool post_norms = false;  ///< the outputs of attention and of the feed-forward block are normalized before they are added

@@ -128,4 +128,25 @@ void Forward::prefill_all(KvSequence& sequence, std::size_t pos0, std::span<cons
   }
 }
 
+void Forward::prefill_hidden(KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens, const LogitSink& sink) {
+  const ScopedFloatControl float_control;
+  check_start(sequence, pos0);
+  check_request({&sequence, tokens}, chunk());
+  for (std::size_t done = 0; done < tokens.size();) {
+    const std::size_t n = std::min(chunk(), tokens.size() - done);
+    const SequenceTokens request{&sequence, tokens.subspan(done, n), Wanted::kAll};
+    sequence.prepare(n);
+    Step step(model_, compute_, *scratch_, {&request, 1});
+    step.run();
+    const auto hidden = step.hidden(0, n);
+    for (std::size_t row = 0; row < n; ++row) {
+      const auto values = hidden.row(row).elements();
+      check_logits(values, pos0 + done + row);
+      sink(done + row, values);
+    }
+    sequence.advance(n);
+    done += n;
+  }
+}
+
 }  // namespace quench

@@ -59,6 +59,10 @@ class Forward {
   /// Appends `tokens` and gives the logits after each of them. The sink must not use this object.
   void prefill_all(KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens, const LogitSink& sink);
 
+  /// Appends `tokens` and gives, instead of logits, what the head would multiply: the last layer's normalised output [n_embed] after each
+  /// of them. The sink must not use this object.
+  void prefill_hidden(KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens, const LogitSink& sink);
+
   /// Appends to several sequences in one pass over the weights; each sequence once, all tokens together at most chunk(). Nothing is
   /// appended when it throws. The sink must not use this object.
   void step(std::span<const SequenceTokens> requests, const StepSink& sink);

@@ -60,11 +60,15 @@ void Step::embed() {
   }
 }
 
+View<const float, Seq, Embed> Step::hidden(std::size_t begin, std::size_t n) {
+  const auto normed = scratch_.branch.first(n);
+  normalize(scratch_.residual.view().rows(begin, n), model_.weights().output_norm, normed);
+  return normed;
+}
+
 View<float, Seq, Vocab> Step::logits(std::size_t begin, std::size_t n) {
   const ProfileScope scope(compute_.profile, "head");
-  const auto residual = scratch_.residual.view().rows(begin, n);
-  const auto normed = scratch_.branch.first(n);
-  normalize(residual, model_.weights().output_norm, normed);
+  const auto normed = hidden(begin, n);
   const auto out = scratch_.logits.first(n);
   multiply(compute_, scratch_.activations, normed, into(model_.weights().head(), out));
   const Tensor<float, Vocab>& bias = model_.weights().head_bias;

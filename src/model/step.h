@@ -21,6 +21,8 @@ class Step {
   [[nodiscard]] std::size_t n_rows() const noexcept { return n_rows_; }
   /// Logits of the wanted rows [begin, begin + n), n at most those that the scratch holds at once.
   [[nodiscard]] View<float, Seq, Vocab> logits(std::size_t begin, std::size_t n);
+  /// What the head multiplies for them: the normalised output of the last layer.
+  [[nodiscard]] View<const float, Seq, Embed> hidden(std::size_t begin, std::size_t n);
 
  private:
   void embed();

@@ -260,6 +260,12 @@ std::vector<Token> Tokenizer::encode(std::string_view text) const {
   return ids;
 }
 
+std::vector<Token> Tokenizer::with_bos_eos(std::vector<Token> tokens) const {
+  if (state_->leading) tokens.insert(tokens.begin(), *state_->leading);
+  if (state_->trailing) tokens.push_back(*state_->trailing);
+  return tokens;
+}
+
 std::vector<Token> Tokenizer::encode_raw(std::string_view text, Specials specials) const {
   std::vector<Token> ids;
   const TrustedRange all{0, text.size()};

@@ -78,6 +78,8 @@ class Tokenizer {
   [[nodiscard]] std::vector<Token> encode(std::string_view text) const;
   /// Without that policy.
   [[nodiscard]] std::vector<Token> encode_raw(std::string_view text, Specials specials) const;
+  /// Tokens without the policy, with it.
+  [[nodiscard]] std::vector<Token> with_bos_eos(std::vector<Token> tokens) const;
   /// A rendered prompt: literals of the template recognise specials, message contents do not; the text between two template specials,
   /// literal and content together, is one run for the pre-tokenizer. A control token is recognised only where all of it is literal.
   /// No BOS/EOS policy.

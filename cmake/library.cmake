@@ -1,0 +1,20 @@
+# libquench.so, its headers, a CMake package (find_package(quench)) and a pkg-config file.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+add_library(quench_library SHARED $<TARGET_OBJECTS:quench_api>)
+target_link_libraries(quench_library PRIVATE quench_engine)
+target_include_directories(quench_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(quench_library INTERFACE cxx_std_20)
+set_target_properties(quench_library PROPERTIES OUTPUT_NAME quench EXPORT_NAME quench VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+
+install(TARGETS quench_library EXPORT quenchTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/quench DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/quench)
+install(EXPORT quenchTargets NAMESPACE quench:: DESTINATION ${package} FILE quenchTargets.cmake)
+configure_package_config_file(cmake/quenchConfig.cmake.in ${CMAKE_BINARY_DIR}/quenchConfig.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/quenchConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/quenchConfig.cmake ${CMAKE_BINARY_DIR}/quenchConfigVersion.cmake DESTINATION ${package})
+file(RELATIVE_PATH QUENCH_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/quench.pc.in ${CMAKE_BINARY_DIR}/quench.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/quench.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

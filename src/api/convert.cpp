@@ -1,0 +1,99 @@
+#include <utility>
+
+#include "api/state.h"
+
+namespace quench::api {
+namespace {
+
+Finish to_finish(FinishReason reason) noexcept {
+  switch (reason) {
+    case FinishReason::kEndToken: return Finish::kEnd;
+    case FinishReason::kStopText: return Finish::kStop;
+    case FinishReason::kLength: return Finish::kLength;
+    case FinishReason::kContextFull: return Finish::kContextFull;
+    case FinishReason::kDeadline: return Finish::kTimeout;
+    case FinishReason::kCancelled: break;
+  }
+  return Finish::kCancelled;
+}
+
+TokenProbability to_probability(const quench::TokenProbability& found, const Tokenizer& tokenizer) {
+  return {
+      .token = found.token, .text = tokenizer.token_bytes(found.token, /*with_specials=*/true), .log_probability = found.log_probability};
+}
+
+ErrorCode to_code(ErrorKind kind) noexcept {
+  switch (kind) {
+    case ErrorKind::kBadFile: return ErrorCode::kBadFile;
+    case ErrorKind::kUnsupported: return ErrorCode::kUnsupported;
+    case ErrorKind::kBadRequest: return ErrorCode::kBadRequest;
+    case ErrorKind::kOutOfMemory: return ErrorCode::kOutOfMemory;
+    case ErrorKind::kIo: return ErrorCode::kIo;
+    case ErrorKind::kCheckFailed: break;
+  }
+  return ErrorCode::kInternal;
+}
+
+template <typename T, typename U>
+void override_with(T& setting, const std::optional<U>& given) {
+  if (given) setting = *given;
+}
+
+}  // namespace
+
+Error translated(const quench::Error& error) { return {to_code(error.kind()), error.what()}; }
+
+std::vector<ChatMessage> to_chat_messages(std::span<const Message> messages) {
+  std::vector<ChatMessage> result;
+  for (const Message& message : messages) {
+    const quench::Role role = message.role == Role::kSystem ? quench::Role::kSystem
+                              : message.role == Role::kUser ? quench::Role::kUser
+                                                            : quench::Role::kAssistant;
+    result.push_back({role, message.content});
+  }
+  return result;
+}
+
+quench::Thinking to_thinking(Thinking thinking) noexcept {
+  switch (thinking) {
+    case Thinking::kOn: return quench::Thinking::kOn;
+    case Thinking::kOff: return quench::Thinking::kOff;
+    case Thinking::kDefault: break;
+  }
+  return quench::Thinking::kDefault;
+}
+
+SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults) {
+  SamplerSettings settings = defaults;
+  override_with(settings.temperature, sampling.temperature);
+  override_with(settings.top_k, sampling.top_k);
+  override_with(settings.top_p, sampling.top_p);
+  override_with(settings.min_p, sampling.min_p);
+  override_with(settings.repeat_penalty, sampling.repeat_penalty);
+  override_with(settings.frequency_penalty, sampling.frequency_penalty);
+  override_with(settings.presence_penalty, sampling.presence_penalty);
+  for (const LogitBias& bias : sampling.logit_bias) settings.logit_bias.push_back({bias.token, bias.bias});
+  settings.seed = sampling.seed;
+  return settings;
+}
+
+TokenLogProbabilities to_log_probabilities(const quench::TokenLogProbabilities& found, const Tokenizer& tokenizer) {
+  TokenLogProbabilities result{.chosen = to_probability(found.chosen, tokenizer), .top = {}};
+  for (const auto& one : found.top) result.top.push_back(to_probability(one, tokenizer));
+  return result;
+}
+
+Answer to_answer(quench::GenerationResult result, const Tokenizer& tokenizer) {
+  Answer answer;
+  answer.text = std::move(result.text);
+  answer.tokens = std::move(result.tokens);
+  answer.finish = to_finish(result.finish);
+  for (const auto& found : result.log_probabilities) answer.log_probabilities.push_back(to_log_probabilities(found, tokenizer));
+  answer.prompt_tokens = result.stats.prompt_tokens;
+  answer.cached_tokens = result.stats.cached_tokens;
+  answer.prompt_seconds = result.stats.prefill_seconds;
+  answer.answer_seconds = result.stats.decode_seconds;
+  return answer;
+}
+
+}  // namespace quench::api

@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "api/state.h"
+#include "base/memory.h"
+#include "engine/answer_stream.h"
+#include "engine/chat_prompt.h"
+#include "engine/context_plan.h"
+#include "engine/embedding.h"
+#include "engine/file_hash.h"
+#include "kernels/compute.h"
+
+namespace quench::api {
+namespace {
+
+quench::CacheType to_cache_type(CacheType type) noexcept {
+  return type == CacheType::kQ8_0 ? quench::CacheType::kQ8_0 : quench::CacheType::kF16;
+}
+
+KvCache::Options cache_options(const Model& model, const KvLayout& layout, const EngineOptions& options, std::size_t chunk) {
+  std::uint64_t available = available_memory_bytes();
+  if (options.cache_bytes > available) {
+    throw_out_of_memory(
+        fmt::format("EngineOptions::cache_bytes: {} MiB are asked for, and {} MiB are free", options.cache_bytes >> 20, available >> 20));
+  }
+  // The plan gives the cache half of what it is told of.
+  if (options.cache_bytes > 0) available = 2 * options.cache_bytes;
+  std::optional<std::size_t> requested;
+  if (options.context > 0) requested = options.context;
+  const ContextPlan plan = plan_context(layout, model.trained_context(), available, chunk, requested);
+  return {.budget_bytes = plan.budget_bytes, .context = plan.context};
+}
+
+BatchEngineOptions engine_options(const EngineOptions& options) {
+  BatchEngineOptions result;
+  result.planner.chunk = options.chunk;
+  result.max_running = options.max_running;
+  result.max_waiting = options.max_waiting;
+  return result;
+}
+
+}  // namespace
+
+Engine::State::State(const Model& of, const EngineOptions& options)
+    : model(of),
+      pool(options.threads),
+      forward(model.state_->model, Compute{kernels_for(selected_isa()), pool}, {.chunk = options.chunk}),
+      cache(model.state_->model.kv_layout(to_cache_type(options.cache_type)),
+            cache_options(model, model.state_->model.kv_layout(to_cache_type(options.cache_type)), options, forward.chunk())),
+      backend(forward),
+      engine(backend, cache, engine_options(options)),
+      saved([&]() -> std::optional<SavedCache> {
+        if (options.saved_cache.empty()) return std::nullopt;
+        const KvSettings settings{.window = model.state_->window};
+        SavedCache opened(options.saved_cache,
+                          {.model_hash = hash_model(model.state_->reader.parts(), settings, pool),
+                           .layout = cache.layout(),
+                           .n_vocab = model.vocabulary_size()},
+                          options.saved_cache_bytes);
+        opened.restore(engine.prefix_cache());
+        return opened;
+      }()),
+      thread(engine) {}
+
+Engine::Engine(const Model& model, const EngineOptions& options)
+    : state_(translating([&] { return std::make_shared<State>(model, options); })) {}
+
+std::size_t Engine::context() const noexcept { return state_->thread.context(); }
+const Model& Engine::model() const noexcept { return state_->model; }
+
+EngineStats Engine::stats() const {
+  return translating([&] {
+    const BatchEngineStats stats = state_->thread.stats();
+    return EngineStats{.running = stats.running,
+                       .waiting = stats.waiting,
+                       .prompt_tokens = stats.prompt_tokens,
+                       .cached_tokens = stats.cached_tokens,
+                       .drafted_tokens = stats.drafted_tokens,
+                       .accepted_tokens = stats.accepted_tokens,
+                       .preemptions = stats.preemptions,
+                       .cache_used_bytes = stats.used_bytes,
+                       .cache_budget_bytes = stats.budget_bytes,
+                       .cached_positions = stats.prefix.positions};
+  });
+}
+
+void Engine::save_cache() const {
+  translating([&] {
+    if (!state_->saved) return;
+    state_->thread.between_steps([&](BatchEngine& engine) { state_->saved->save(engine.prefix_cache()); });
+  });
+}
+
+std::vector<float> Engine::embed(std::string_view text) const {
+  return translating([&] {
+    const Model::State& model = *state_->model.state_;
+    std::vector<Token> tokens = state_->model.tokenize(text, /*add_bos_eos=*/true);
+    std::vector<float> embedding;
+    state_->thread.between_steps([&](BatchEngine& engine) {
+      embedding = quench::embed(state_->forward, engine.prefix_cache(), tokens, model.model.config().pooling);
+    });
+    return embedding;
+  });
+}
+
+// --- streams
+
+struct Stream::State {
+  std::shared_ptr<Engine::State> engine;
+  std::string echo;
+  std::vector<bool> told;  ///< answers whose first text was given, the echo before it
+  AnswerStream answers;
+
+  [[nodiscard]] const Tokenizer& tokenizer() const noexcept { return *engine->model.state_->tokenizer; }
+  [[nodiscard]] Event to_event(AnswerEvent found);
+};
+
+Event Stream::State::to_event(AnswerEvent found) {
+  Event event;
+  event.answer = found.answer;
+  event.done = found.done;
+  event.total = found.total;
+  event.token = found.token;
+  event.text = std::move(found.text);
+  if (found.log_probabilities) event.log_probabilities = to_log_probabilities(*found.log_probabilities, tokenizer());
+  switch (found.kind) {
+    case AnswerEvent::Kind::kPrefill: event.kind = Event::Kind::kPrompt; return event;
+    case AnswerEvent::Kind::kToken: event.kind = Event::Kind::kToken; break;
+    case AnswerEvent::Kind::kEnd: event.kind = Event::Kind::kEnd; break;
+  }
+  if (!told[found.answer]) event.text.insert(0, echo);
+  told[found.answer] = true;
+  return event;
+}
+
+Stream::Stream(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&&) noexcept = default;
+Stream::~Stream() = default;
+
+std::optional<Event> Stream::next() {
+  return translating([&]() -> std::optional<Event> {
+    auto event = state_->answers.next();
+    if (!event) return std::nullopt;
+    return state_->to_event(std::move(*event));
+  });
+}
+
+void Stream::cancel() { state_->answers.cancel(); }
+
+std::vector<Answer> Stream::finish() {
+  return translating([&] {
+    while (state_->answers.next()) {
+    }
+    std::vector<Answer> answers;
+    for (std::size_t i = 0; i < state_->answers.n_answers(); ++i) {
+      answers.push_back(to_answer(state_->answers.take(i), state_->tokenizer()));
+      answers.back().text.insert(0, state_->echo);
+    }
+    return answers;
+  });
+}
+
+namespace {
+
+std::vector<Token> prompt_of(const Request& request, const Model& model, const Tokenizer& tokenizer) {
+  const int given = int{!request.prompt.empty()} + int{!request.prompt_tokens.empty()} + int{!request.messages.empty()};
+  if (given != 1) throw_bad_request("a request takes exactly one of prompt, prompt_tokens and messages");
+  if (!request.prompt.empty()) return tokenizer.encode(request.prompt);
+  if (!request.prompt_tokens.empty()) return request.prompt_tokens;
+  return model.chat_tokens(request.messages, request.thinking);
+}
+
+StreamRequest stream_request(const Request& request, const Model& model, const Tokenizer& tokenizer, bool thinks) {
+  StreamRequest result;
+  result.prompt = prompt_of(request, model, tokenizer);
+  result.priority = request.priority;
+  result.deadline_seconds = request.timeout_seconds;
+  GenerationOptions& options = result.options;
+  options.must_fit = request.max_tokens.has_value();
+  options.max_new_tokens = request.max_tokens.value_or(std::numeric_limits<std::size_t>::max());
+  if (!request.ignore_end) options.stop_ids = tokenizer.end_tokens();
+  options.stop_ids.insert(options.stop_ids.end(), request.stop_tokens.begin(), request.stop_tokens.end());
+  options.stop_texts = request.stop;
+  options.with_specials = request.show_special;
+  options.speculate = request.speculate;
+  options.log_probabilities = request.top_log_probabilities;
+  for (const std::string& text : request.references) {
+    auto reference = std::make_shared<SuffixAutomaton>();
+    reference->append(tokenizer.encode_raw(text, Specials::kAsText));
+    options.references.push_back(std::move(reference));
+  }
+  SamplerSettings settings = to_settings(request.sampling, sampling_defaults(model.architecture(), thinks));
+  if (!settings.seed) settings.seed = random_seed();
+  for (std::size_t i = 0; i < request.n_answers; ++i) {
+    result.samplers.emplace_back(settings, tokenizer.vocab_size());
+    settings.seed = *settings.seed + 1;
+  }
+  return result;
+}
+
+}  // namespace
+
+Stream Engine::submit(const Request& request) const {
+  return translating([&] {
+    const Model::State& model = *state_->model.state_;
+    const Tokenizer& tokenizer = *model.tokenizer;
+    const bool thinks = !request.messages.empty() && model.needed_template().thinks(to_thinking(request.thinking));
+    StreamRequest made = stream_request(request, state_->model, tokenizer, thinks);
+    std::string echo = request.echo ? tokenizer.decode(made.prompt, request.show_special) : std::string();
+    const std::size_t n_answers = made.samplers.size();
+    return Stream(std::unique_ptr<Stream::State>(new Stream::State{.engine = state_,
+                                                                   .echo = std::move(echo),
+                                                                   .told = std::vector<bool>(n_answers, false),
+                                                                   .answers = AnswerStream(state_->thread, tokenizer, std::move(made))}));
+  });
+}
+
+}  // namespace quench::api
