@@ -6,7 +6,7 @@ add_library(quench_library SHARED $<TARGET_OBJECTS:quench_api>)
 target_link_libraries(quench_library PRIVATE quench_engine)
 target_include_directories(quench_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(quench_library INTERFACE cxx_std_20)
-set_target_properties(quench_library PROPERTIES OUTPUT_NAME quench EXPORT_NAME quench VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+set_target_properties(quench_library PROPERTIES OUTPUT_NAME quench EXPORT_NAME quench VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
 install(TARGETS quench_library EXPORT quenchTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/quench DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

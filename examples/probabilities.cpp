@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
       }
       std::printf("\n");
     }
+    (void)stream.finish();  // throws where the answer failed
   } catch (const quench::api::Error& error) {
     std::fprintf(stderr, "probabilities: %s\n", error.what());
     return 1;

@@ -7,6 +7,7 @@
    nothing.
    - Structs begin with struct_size. Fill them with their _init function, which sets it and the defaults; a program that was built with an
    older header then runs with a newer library.
+   - Handles are not NULL, except where it is said; a function that makes one sets it to NULL when it fails.
    - Functions that can fail return a quench_status; quench_last_error gives the text of this thread's last failure.
    - Texts are UTF-8 and end with a zero byte, except where a size stands beside them. Returned texts belong to the handle that gave them,
    until its next call or its end; what must be freed says so. */
@@ -56,7 +57,8 @@ typedef struct quench_model_options {
   void* progress_user;
 } quench_model_options;
 
-QUENCH_C_API void quench_model_options_init(quench_model_options* options);
+QUENCH_C_API void quench_model_options_init_sized(quench_model_options* options, size_t struct_size);
+static inline void quench_model_options_init(quench_model_options* options) { quench_model_options_init_sized(options, sizeof(*options)); }
 /* options may be NULL. */
 QUENCH_C_API quench_status quench_model_load(const char* path, const quench_model_options* options, quench_model** model);
 QUENCH_C_API void quench_model_free(quench_model* model);
@@ -104,7 +106,10 @@ typedef struct quench_engine_stats {
   size_t cached_positions;
 } quench_engine_stats;
 
-QUENCH_C_API void quench_engine_options_init(quench_engine_options* options);
+QUENCH_C_API void quench_engine_options_init_sized(quench_engine_options* options, size_t struct_size);
+static inline void quench_engine_options_init(quench_engine_options* options) {
+  quench_engine_options_init_sized(options, sizeof(*options));
+}
 /* options may be NULL. */
 QUENCH_C_API quench_status quench_engine_new(const quench_model* model, const quench_engine_options* options, quench_engine** engine);
 QUENCH_C_API void quench_engine_free(quench_engine* engine);
@@ -171,8 +176,10 @@ typedef struct quench_request {
   int32_t speculate;
 } quench_request;
 
-QUENCH_C_API void quench_sampling_init(quench_sampling* sampling);
-QUENCH_C_API void quench_request_init(quench_request* request);
+QUENCH_C_API void quench_sampling_init_sized(quench_sampling* sampling, size_t struct_size);
+static inline void quench_sampling_init(quench_sampling* sampling) { quench_sampling_init_sized(sampling, sizeof(*sampling)); }
+QUENCH_C_API void quench_request_init_sized(quench_request* request, size_t struct_size);
+static inline void quench_request_init(quench_request* request) { quench_request_init_sized(request, sizeof(*request)); }
 
 /* ---- streams: one thread at a time ---- */
 
@@ -196,7 +203,8 @@ typedef enum quench_finish {
 typedef struct quench_token_probability {
   uint32_t token;
   float log_probability; /* natural logarithm, of the model's own distribution */
-  const char* text;
+  const char* text;      /* the token's bytes: perhaps a part of a character */
+  size_t text_bytes;
 } quench_token_probability;
 
 typedef struct quench_event {
@@ -211,6 +219,8 @@ typedef struct quench_event {
   const quench_token_probability* chosen; /* NULL where no log-probabilities are asked for */
   const quench_token_probability* top;
   size_t n_top;
+  int32_t finish; /* of QUENCH_EVENT_END: quench_finish */
+  int32_t failed; /* of QUENCH_EVENT_END: quench_stream_answer tells why */
 } quench_event;
 
 typedef struct quench_answer {
@@ -255,7 +265,10 @@ typedef struct quench_conversation_options {
 /* Called on the thread that waits; 0 cancels the turn. */
 typedef int (*quench_on_text)(const char* text, size_t text_bytes, void* user);
 
-QUENCH_C_API void quench_conversation_options_init(quench_conversation_options* options);
+QUENCH_C_API void quench_conversation_options_init_sized(quench_conversation_options* options, size_t struct_size);
+static inline void quench_conversation_options_init(quench_conversation_options* options) {
+  quench_conversation_options_init_sized(options, sizeof(*options));
+}
 /* options may be NULL. */
 QUENCH_C_API quench_status quench_conversation_new(const quench_engine* engine, const quench_conversation_options* options,
                                                    quench_conversation** conversation);
@@ -268,6 +281,8 @@ QUENCH_C_API quench_status quench_conversation_regenerate(quench_conversation* c
                                                           quench_answer* answer);
 /* Takes back the last message and its answer; QUENCH_END when there is none. */
 QUENCH_C_API quench_status quench_conversation_undo(quench_conversation* conversation);
+/* Ends the turn under way. Any thread may do it. */
+QUENCH_C_API void quench_conversation_cancel(quench_conversation* conversation);
 QUENCH_C_API void quench_conversation_reset(quench_conversation* conversation);
 /* json: quench_free */
 QUENCH_C_API quench_status quench_conversation_to_json(const quench_conversation* conversation, char** json);

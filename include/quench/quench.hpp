@@ -5,10 +5,12 @@
 //   quench::api::Model model = quench::api::Model::load("model.gguf");
 //   quench::api::Engine engine(model);
 //   quench::api::Conversation conversation(engine);
-//   conversation.send("What is the capital of France?", [](std::string_view text) { std::cout << text << std::flush; });
+//   std::cout << conversation.send("What is the capital of France?").text;
 //
-// docs/library.md explains it, examples/ holds complete programs. Everything throws quench::api::Error.
+// docs/library.md explains it, examples/ holds complete programs. What fails throws quench::api::Error; what a callback throws comes back
+// as it is.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -159,7 +161,7 @@ enum class Finish {
 
 struct TokenProbability {
   Token token = 0;
-  std::string text{};
+  std::string text{};            ///< its bytes: perhaps a part of a character
   float log_probability = 0.0f;  ///< natural logarithm
 };
 
@@ -193,6 +195,8 @@ struct Event {
   Token token = 0;
   std::string text{};  ///< whole UTF-8 characters, and never a part of a stop text
   std::optional<TokenLogProbabilities> log_probabilities{};
+  Finish finish = Finish::kEnd;  ///< of kEnd
+  bool failed = false;           ///< of kEnd: Stream::finish throws why
 };
 
 /// A request under way. For one thread at a time, any one. What is not read waits, and holds up nobody. Destroying it cancels what is not
@@ -205,6 +209,10 @@ class QUENCH_API Stream {
 
   /// Waits for the next event; nothing after the end of the last answer.
   [[nodiscard]] std::optional<Event> next();
+  /// Waits no longer than that; nothing, too, when nothing came.
+  [[nodiscard]] std::optional<Event> next_within(std::chrono::milliseconds time);
+  /// Whether every answer has ended and every event was taken.
+  [[nodiscard]] bool done() const;
   /// Ends the answers as they are. Any thread may do it.
   void cancel();
   /// Waits for the end and gives all answers, once. Throws what made one of them fail.
@@ -296,6 +304,8 @@ class QUENCH_API Conversation {
   Answer send(const std::string& message, const OnText& on_text = {});
   /// Answers the last message again, with fresh random numbers.
   Answer regenerate(const OnText& on_text = {});
+  /// Ends the turn under way. Any thread may do it.
+  void cancel() noexcept;
   /// Takes back the last message and its answer, and returns the message; nothing when there is none.
   std::optional<std::string> undo();
   void reset();

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -132,6 +133,14 @@ TEST(Library, AStreamMayBeCancelledOrDropped) {
   Stream stream = engine.submit(request_of("once upon a time", 400));
   (void)stream.next();
   stream.cancel();
+  std::optional<Event> last;
+  while (!stream.done()) {
+    if (auto event = stream.next_within(std::chrono::milliseconds(100))) last = std::move(event);
+  }
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->kind, Event::Kind::kEnd);
+  EXPECT_EQ(last->finish, Finish::kCancelled);
+  EXPECT_FALSE(last->failed);
   EXPECT_EQ(stream.finish().at(0).finish, Finish::kCancelled);
   {
     const Stream dropped = engine.submit(request_of("the sky", 400));
@@ -328,6 +337,12 @@ TEST(CLibrary, StructsOfAnOlderHeaderAreTakenAndUnfilledOnesRefused) {
   request.struct_size = sizeof(request) + 1;
   EXPECT_EQ(quench_engine_submit(c.engine, &request, &none), QUENCH_BAD_REQUEST);
   EXPECT_EQ(none, nullptr);
+  // The older program's struct is shorter, and what lies behind it is its own.
+  alignas(quench_request) unsigned char older[sizeof(quench_request)];
+  std::memset(older, 0xAB, sizeof(older));
+  constexpr std::size_t kOlder = offsetof(quench_request, sampling);
+  quench_request_init_sized(reinterpret_cast<quench_request*>(older), kOlder);
+  for (std::size_t i = kOlder; i < sizeof(older); ++i) ASSERT_EQ(older[i], 0xAB) << i;
   // An answer of which only the text is asked for.
   struct {
     quench_answer answer;
@@ -336,6 +351,21 @@ TEST(CLibrary, StructsOfAnOlderHeaderAreTakenAndUnfilledOnesRefused) {
   small.answer.n_tokens = 99;
   EXPECT_EQ(quench_stream_answer(c.stream, 0, &small.answer), QUENCH_OK);
   EXPECT_EQ(small.answer.n_tokens, 99u);
+}
+
+TEST(CLibrary, AResultThatCannotBeGivenIsRefusedBeforeAnythingIsDone) {
+  CHandles c;
+  ASSERT_EQ(quench_conversation_new(c.engine, nullptr, &c.conversation), QUENCH_OK);
+  quench_answer unset{};
+  EXPECT_EQ(quench_conversation_send(c.conversation, "hello", nullptr, nullptr, &unset), QUENCH_BAD_REQUEST);
+  EXPECT_EQ(quench_conversation_send(c.conversation, nullptr, nullptr, nullptr, nullptr), QUENCH_BAD_REQUEST);
+  EXPECT_EQ(quench_conversation_undo(c.conversation), QUENCH_END) << "the turn was not taken";
+  quench_request request;
+  quench_request_init(&request);
+  request.prompt = "once";
+  request.n_answers = static_cast<size_t>(-1);
+  EXPECT_EQ(quench_engine_submit(c.engine, &request, &c.stream), QUENCH_BAD_REQUEST);
+  EXPECT_EQ(c.stream, nullptr);
 }
 
 TEST(CLibrary, TextsAndTokensAreHandedOver) {

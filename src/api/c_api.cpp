@@ -5,6 +5,7 @@
 #include <exception>
 #include <limits>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -32,6 +33,7 @@ struct quench_stream {
   quench_token_probability chosen{};
   std::vector<quench_token_probability> top{};
   std::vector<api::Answer> answers{};
+  std::optional<api::Error> failure{};  ///< why there are none
   bool finished = false;
 };
 
@@ -80,9 +82,9 @@ void require(bool holds, const char* what) {
 
 /// The caller's struct over the defaults: of an older header, the end of it is missing.
 template <typename Struct>
-Struct read_struct(const Struct* given, void (*init)(Struct*)) {
+Struct read_struct(const Struct* given, void (*init)(Struct*, std::size_t)) {
   Struct full;
-  init(&full);
+  init(&full, sizeof(full));
   if (given == nullptr) return full;
   require(given->struct_size >= sizeof(std::size_t), "struct_size is not set: fill the struct with its _init function");
   require(given->struct_size <= sizeof(Struct), "struct_size is larger than this library knows: it is older than the header");
@@ -90,9 +92,23 @@ Struct read_struct(const Struct* given, void (*init)(Struct*)) {
   return full;
 }
 
+/// Defaults into the caller's struct, which may be of an older header, or of a newer one.
+template <typename Struct>
+void init_struct(Struct* out, std::size_t struct_size, const Struct& defaults) noexcept {
+  std::memset(out, 0, struct_size);
+  std::memcpy(out, &defaults, std::min(struct_size, sizeof(Struct)));
+  out->struct_size = struct_size;
+}
+
+/// Before anything is done whose result would be lost.
+template <typename Struct>
+void check_out(const Struct* out) {
+  require(out != nullptr, "the struct for the result is NULL");
+  require(out->struct_size >= sizeof(std::size_t) && out->struct_size <= sizeof(Struct), "struct_size is not set, or larger than known");
+}
+
 template <typename Struct>
 void write_struct(Struct* out, const Struct& value) {
-  require(out->struct_size >= sizeof(std::size_t) && out->struct_size <= sizeof(Struct), "struct_size is not set, or larger than known");
   const std::size_t size = out->struct_size;
   std::memcpy(out, &value, size);
   out->struct_size = size;
@@ -142,7 +158,7 @@ api::Role to_role(const char* role) {
 std::optional<double> given(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
 
 api::Sampling to_sampling(const quench_sampling* options) {
-  const quench_sampling from = read_struct(options, quench_sampling_init);
+  const quench_sampling from = read_struct(options, quench_sampling_init_sized);
   api::Sampling sampling;
   sampling.temperature = given(from.temperature);
   if (from.top_k >= 0) sampling.top_k = from.top_k;
@@ -159,13 +175,14 @@ api::Sampling to_sampling(const quench_sampling* options) {
 }
 
 api::Request to_request(const quench_request* options) {
-  const quench_request from = read_struct(options, quench_request_init);
+  const quench_request from = read_struct(options, quench_request_init_sized);
   api::Request request;
   request.prompt = text_or_empty(from.prompt);
   const auto tokens = as_span(from.prompt_tokens, from.n_prompt_tokens, "prompt_tokens is NULL");
   request.prompt_tokens.assign(tokens.begin(), tokens.end());
   for (const auto& message : as_span(from.messages, from.n_messages, "messages is NULL")) {
-    request.messages.push_back({to_role(message.role), text_or_empty(message.content)});
+    require(message.content != nullptr, "a message's content is NULL");
+    request.messages.push_back({to_role(message.role), message.content});
   }
   request.thinking = to_thinking(from.thinking);
   if (from.max_tokens > 0) request.max_tokens = from.max_tokens;
@@ -198,7 +215,7 @@ quench_answer to_answer(const api::Answer& from) {
 }
 
 quench_token_probability to_probability(const api::TokenProbability& from) {
-  return {.token = from.token, .log_probability = from.log_probability, .text = from.text.c_str()};
+  return {.token = from.token, .log_probability = from.log_probability, .text = from.text.c_str(), .text_bytes = from.text.size()};
 }
 
 /// A turn of a conversation.
@@ -206,6 +223,7 @@ template <typename Turn>
 quench_status take_turn(quench_conversation* conversation, quench_on_text on_text, void* user, quench_answer* answer, const Turn& turn) {
   return guarded([&] {
     require(conversation != nullptr, "conversation is NULL");
+    if (answer != nullptr) check_out(answer);
     api::Conversation::OnText say;
     if (on_text != nullptr) {
       say = [on_text, user](std::string_view text) {
@@ -226,15 +244,16 @@ const char* quench_version(void) { return api::version().data(); }
 const char* quench_last_error(void) { return last_error.c_str(); }
 void quench_free(void* memory) { std::free(memory); }
 
-void quench_model_options_init(quench_model_options* options) {
-  *options = {};
-  options->struct_size = sizeof(*options);
+void quench_model_options_init_sized(quench_model_options* options, size_t struct_size) {
+  quench_model_options full{};
+  init_struct(options, struct_size, full);
 }
 
 quench_status quench_model_load(const char* path, const quench_model_options* options, quench_model** model) {
   return guarded([&] {
     require(path != nullptr && model != nullptr, "path or model is NULL");
-    const quench_model_options from = read_struct(options, quench_model_options_init);
+    *model = nullptr;
+    const quench_model_options from = read_struct(options, quench_model_options_init_sized);
     api::ModelOptions to;
     to.threads = from.threads;
     to.window = from.window;
@@ -271,20 +290,21 @@ quench_status quench_model_detokenize(const quench_model* model, const uint32_t*
   });
 }
 
-void quench_engine_options_init(quench_engine_options* options) {
+void quench_engine_options_init_sized(quench_engine_options* options, size_t struct_size) {
   const api::EngineOptions defaults;
-  *options = {};
-  options->struct_size = sizeof(*options);
-  options->chunk = defaults.chunk;
-  options->max_running = defaults.max_running;
-  options->max_waiting = defaults.max_waiting;
-  options->saved_cache_bytes = defaults.saved_cache_bytes;
+  quench_engine_options full{};
+  full.chunk = defaults.chunk;
+  full.max_running = defaults.max_running;
+  full.max_waiting = defaults.max_waiting;
+  full.saved_cache_bytes = defaults.saved_cache_bytes;
+  init_struct(options, struct_size, full);
 }
 
 quench_status quench_engine_new(const quench_model* model, const quench_engine_options* options, quench_engine** engine) {
   return guarded([&] {
     require(model != nullptr && engine != nullptr, "model or engine is NULL");
-    const quench_engine_options from = read_struct(options, quench_engine_options_init);
+    *engine = nullptr;
+    const quench_engine_options from = read_struct(options, quench_engine_options_init_sized);
     require(from.cache_type == QUENCH_CACHE_F16 || from.cache_type == QUENCH_CACHE_Q8_0, "cache_type is none of quench_cache_type");
     api::EngineOptions to;
     to.threads = from.threads;
@@ -305,7 +325,8 @@ size_t quench_engine_context(const quench_engine* engine) { return engine->engin
 
 quench_status quench_engine_get_stats(const quench_engine* engine, quench_engine_stats* stats) {
   return guarded([&] {
-    require(engine != nullptr && stats != nullptr, "engine or stats is NULL");
+    require(engine != nullptr, "engine is NULL");
+    check_out(stats);
     const api::EngineStats from = engine->engine.stats();
     write_struct(stats, {.struct_size = sizeof(*stats),
                          .running = from.running,
@@ -335,37 +356,39 @@ quench_status quench_engine_embed(const quench_engine* engine, const char* text,
   });
 }
 
-void quench_sampling_init(quench_sampling* sampling) {
+void quench_sampling_init_sized(quench_sampling* sampling, size_t struct_size) {
   constexpr double kRecommended = std::numeric_limits<double>::quiet_NaN();
-  *sampling = {};
-  sampling->struct_size = sizeof(*sampling);
-  sampling->temperature = kRecommended;
-  sampling->top_k = -1;
-  sampling->top_p = kRecommended;
-  sampling->min_p = kRecommended;
-  sampling->repeat_penalty = kRecommended;
-  sampling->frequency_penalty = kRecommended;
-  sampling->presence_penalty = kRecommended;
+  quench_sampling full{};
+  full.temperature = kRecommended;
+  full.top_k = -1;
+  full.top_p = kRecommended;
+  full.min_p = kRecommended;
+  full.repeat_penalty = kRecommended;
+  full.frequency_penalty = kRecommended;
+  full.presence_penalty = kRecommended;
+  init_struct(sampling, struct_size, full);
 }
 
-void quench_request_init(quench_request* request) {
-  *request = {};
-  request->struct_size = sizeof(*request);
-  request->n_answers = 1;
-  request->top_log_probabilities = -1;
-  request->speculate = 1;
+void quench_request_init_sized(quench_request* request, size_t struct_size) {
+  quench_request full{};
+  full.n_answers = 1;
+  full.top_log_probabilities = -1;
+  full.speculate = 1;
+  init_struct(request, struct_size, full);
 }
 
 quench_status quench_engine_submit(const quench_engine* engine, const quench_request* request, quench_stream** stream) {
   return guarded([&] {
     require(engine != nullptr && request != nullptr && stream != nullptr, "an argument is NULL");
+    *stream = nullptr;
     *stream = new quench_stream{.stream = engine->engine.submit(to_request(request))};
   });
 }
 
 quench_status quench_stream_next(quench_stream* stream, quench_event* event) {
   return guarded([&]() -> quench_status {
-    require(stream != nullptr && event != nullptr, "stream or event is NULL");
+    require(stream != nullptr, "stream is NULL");
+    check_out(event);
     auto next = stream->stream.next();
     if (!next) return QUENCH_END;
     stream->event = std::move(*next);
@@ -380,7 +403,9 @@ quench_status quench_stream_next(quench_stream* stream, quench_event* event) {
                     .text_bytes = from.text.size(),
                     .chosen = nullptr,
                     .top = nullptr,
-                    .n_top = 0};
+                    .n_top = 0,
+                    .finish = static_cast<std::int32_t>(from.finish),
+                    .failed = from.failed ? 1 : 0};
     stream->top.clear();
     if (from.log_probabilities) {
       stream->chosen = to_probability(from.log_probabilities->chosen);
@@ -394,15 +419,23 @@ quench_status quench_stream_next(quench_stream* stream, quench_event* event) {
   });
 }
 
-void quench_stream_cancel(quench_stream* stream) { stream->stream.cancel(); }
+void quench_stream_cancel(quench_stream* stream) {
+  (void)guarded([&] { stream->stream.cancel(); });
+}
 
 quench_status quench_stream_answer(quench_stream* stream, size_t answer, quench_answer* out) {
   return guarded([&] {
-    require(stream != nullptr && out != nullptr, "stream or out is NULL");
+    require(stream != nullptr, "stream is NULL");
+    check_out(out);
     if (!stream->finished) {
-      stream->finished = true;  // an answer that failed is told of once
-      stream->answers = stream->stream.finish();
+      stream->finished = true;
+      try {
+        stream->answers = stream->stream.finish();
+      } catch (const api::Error& error) {
+        stream->failure = error;
+      }
     }
+    if (stream->failure) throw api::Error(*stream->failure);
     require(answer < stream->answers.size(), "there is no such answer");
     write_struct(out, to_answer(stream->answers[answer]));
   });
@@ -410,19 +443,20 @@ quench_status quench_stream_answer(quench_stream* stream, size_t answer, quench_
 
 void quench_stream_free(quench_stream* stream) { delete stream; }
 
-void quench_conversation_options_init(quench_conversation_options* options) {
+void quench_conversation_options_init_sized(quench_conversation_options* options, size_t struct_size) {
   const api::ConversationOptions defaults;
-  *options = {};
-  options->struct_size = sizeof(*options);
-  options->max_tokens = defaults.max_tokens;
-  options->speculate = 1;
+  quench_conversation_options full{};
+  full.max_tokens = defaults.max_tokens;
+  full.speculate = 1;
+  init_struct(options, struct_size, full);
 }
 
 quench_status quench_conversation_new(const quench_engine* engine, const quench_conversation_options* options,
                                       quench_conversation** conversation) {
   return guarded([&] {
     require(engine != nullptr && conversation != nullptr, "engine or conversation is NULL");
-    const quench_conversation_options from = read_struct(options, quench_conversation_options_init);
+    *conversation = nullptr;
+    const quench_conversation_options from = read_struct(options, quench_conversation_options_init_sized);
     api::ConversationOptions to;
     to.system = text_or_empty(from.system);
     to.thinking = to_thinking(from.thinking);
@@ -438,8 +472,10 @@ void quench_conversation_free(quench_conversation* conversation) { delete conver
 
 quench_status quench_conversation_send(quench_conversation* conversation, const char* message, quench_on_text on_text, void* user,
                                        quench_answer* answer) {
-  return take_turn(conversation, on_text, user, answer,
-                   [&](const auto& say) { return conversation->conversation.send(text_or_empty(message), say); });
+  return take_turn(conversation, on_text, user, answer, [&](const auto& say) {
+    require(message != nullptr, "message is NULL");
+    return conversation->conversation.send(message, say);
+  });
 }
 
 quench_status quench_conversation_regenerate(quench_conversation* conversation, quench_on_text on_text, void* user, quench_answer* answer) {
@@ -453,6 +489,7 @@ quench_status quench_conversation_undo(quench_conversation* conversation) {
   });
 }
 
+void quench_conversation_cancel(quench_conversation* conversation) { conversation->conversation.cancel(); }
 void quench_conversation_reset(quench_conversation* conversation) { conversation->conversation.reset(); }
 
 quench_status quench_conversation_to_json(const quench_conversation* conversation, char** json) {

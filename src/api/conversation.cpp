@@ -10,11 +10,12 @@ namespace quench::api {
 struct Conversation::State {
   std::shared_ptr<Engine::State> engine;
   quench::Conversation conversation;
+  std::atomic<bool> cancelled{false};
 
   /// Hooks that hand text to the caller's function, which may cancel.
   template <typename Turn>
   Answer take_turn(const OnText& on_text, const Turn& turn) {
-    std::atomic<bool> cancelled{false};
+    cancelled.store(false);
     GenerationHooks hooks;
     hooks.cancel = &cancelled;
     if (on_text) {
@@ -62,6 +63,8 @@ Answer Conversation::send(const std::string& message, const OnText& on_text) {
 Answer Conversation::regenerate(const OnText& on_text) {
   return state_->take_turn(on_text, [&](const GenerationHooks& hooks) { return state_->conversation.regenerate(hooks); });
 }
+
+void Conversation::cancel() noexcept { state_->cancelled.store(true); }
 
 std::optional<std::string> Conversation::undo() { return state_->conversation.undo(); }
 void Conversation::reset() { state_->conversation.reset(); }

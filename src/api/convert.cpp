@@ -5,18 +5,6 @@
 namespace quench::api {
 namespace {
 
-Finish to_finish(FinishReason reason) noexcept {
-  switch (reason) {
-    case FinishReason::kEndToken: return Finish::kEnd;
-    case FinishReason::kStopText: return Finish::kStop;
-    case FinishReason::kLength: return Finish::kLength;
-    case FinishReason::kContextFull: return Finish::kContextFull;
-    case FinishReason::kDeadline: return Finish::kTimeout;
-    case FinishReason::kCancelled: break;
-  }
-  return Finish::kCancelled;
-}
-
 TokenProbability to_probability(const quench::TokenProbability& found, const Tokenizer& tokenizer) {
   return {
       .token = found.token, .text = tokenizer.token_bytes(found.token, /*with_specials=*/true), .log_probability = found.log_probability};
@@ -40,6 +28,18 @@ void override_with(T& setting, const std::optional<U>& given) {
 }
 
 }  // namespace
+
+Finish to_finish(FinishReason reason) noexcept {
+  switch (reason) {
+    case FinishReason::kEndToken: return Finish::kEnd;
+    case FinishReason::kStopText: return Finish::kStop;
+    case FinishReason::kLength: return Finish::kLength;
+    case FinishReason::kContextFull: return Finish::kContextFull;
+    case FinishReason::kDeadline: return Finish::kTimeout;
+    case FinishReason::kCancelled: break;
+  }
+  return Finish::kCancelled;
+}
 
 Error translated(const quench::Error& error) { return {to_code(error.kind()), error.what()}; }
 

@@ -21,16 +21,9 @@ quench::CacheType to_cache_type(CacheType type) noexcept {
 }
 
 KvCache::Options cache_options(const Model& model, const KvLayout& layout, const EngineOptions& options, std::size_t chunk) {
-  std::uint64_t available = available_memory_bytes();
-  if (options.cache_bytes > available) {
-    throw_out_of_memory(
-        fmt::format("EngineOptions::cache_bytes: {} MiB are asked for, and {} MiB are free", options.cache_bytes >> 20, available >> 20));
-  }
-  // The plan gives the cache half of what it is told of.
-  if (options.cache_bytes > 0) available = 2 * options.cache_bytes;
   std::optional<std::size_t> requested;
   if (options.context > 0) requested = options.context;
-  const ContextPlan plan = plan_context(layout, model.trained_context(), available, chunk, requested);
+  const ContextPlan plan = plan_context(layout, model.trained_context(), available_memory_bytes(), chunk, requested, options.cache_bytes);
   return {.budget_bytes = plan.budget_bytes, .context = plan.context};
 }
 
@@ -46,6 +39,7 @@ BatchEngineOptions engine_options(const EngineOptions& options) {
 
 Engine::State::State(const Model& of, const EngineOptions& options)
     : model(of),
+      max_running(options.max_running),
       pool(options.threads),
       forward(model.state_->model, Compute{kernels_for(selected_isa()), pool}, {.chunk = options.chunk}),
       cache(model.state_->model.kv_layout(to_cache_type(options.cache_type)),
@@ -129,7 +123,11 @@ Event Stream::State::to_event(AnswerEvent found) {
   switch (found.kind) {
     case AnswerEvent::Kind::kPrefill: event.kind = Event::Kind::kPrompt; return event;
     case AnswerEvent::Kind::kToken: event.kind = Event::Kind::kToken; break;
-    case AnswerEvent::Kind::kEnd: event.kind = Event::Kind::kEnd; break;
+    case AnswerEvent::Kind::kEnd:
+      event.kind = Event::Kind::kEnd;
+      event.finish = to_finish(found.finish);
+      event.failed = found.failed;
+      break;
   }
   if (!told[found.answer]) event.text.insert(0, echo);
   told[found.answer] = true;
@@ -149,7 +147,21 @@ std::optional<Event> Stream::next() {
   });
 }
 
-void Stream::cancel() { state_->answers.cancel(); }
+std::optional<Event> Stream::next_within(std::chrono::milliseconds time) {
+  return translating([&]() -> std::optional<Event> {
+    auto event = state_->answers.next_within(time);
+    if (!event) return std::nullopt;
+    return state_->to_event(std::move(*event));
+  });
+}
+
+bool Stream::done() const {
+  return translating([&] { return state_->answers.done(); });
+}
+
+void Stream::cancel() {
+  translating([&] { state_->answers.cancel(); });
+}
 
 std::vector<Answer> Stream::finish() {
   return translating([&] {
@@ -174,7 +186,10 @@ std::vector<Token> prompt_of(const Request& request, const Model& model, const T
   return model.chat_tokens(request.messages, request.thinking);
 }
 
-StreamRequest stream_request(const Request& request, const Model& model, const Tokenizer& tokenizer, bool thinks) {
+StreamRequest stream_request(const Request& request, const Model& model, const Tokenizer& tokenizer, bool thinks, std::size_t max_answers) {
+  if (request.n_answers > max_answers) {
+    throw_bad_request(fmt::format("{} answers are asked for, and {} run side by side at most", request.n_answers, max_answers));
+  }
   StreamRequest result;
   result.prompt = prompt_of(request, model, tokenizer);
   result.priority = request.priority;
@@ -209,7 +224,7 @@ Stream Engine::submit(const Request& request) const {
     const Model::State& model = *state_->model.state_;
     const Tokenizer& tokenizer = *model.tokenizer;
     const bool thinks = !request.messages.empty() && model.needed_template().thinks(to_thinking(request.thinking));
-    StreamRequest made = stream_request(request, state_->model, tokenizer, thinks);
+    StreamRequest made = stream_request(request, state_->model, tokenizer, thinks, state_->max_running);
     std::string echo = request.echo ? tokenizer.decode(made.prompt, request.show_special) : std::string();
     const std::size_t n_answers = made.samplers.size();
     return Stream(std::unique_ptr<Stream::State>(new Stream::State{.engine = state_,

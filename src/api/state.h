@@ -5,6 +5,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -43,6 +44,7 @@ struct Engine::State {
   State(const Model& of, const EngineOptions& options);
 
   Model model;
+  std::size_t max_running;
   ThreadPool pool;
   Forward forward;
   KvCache cache;
@@ -65,12 +67,15 @@ auto translating(const Action& action) {
     throw translated(error);
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::kOutOfMemory, "out of memory");
+  } catch (const std::system_error& error) {
+    throw Error(ErrorCode::kIo, error.what());
   }
 }
 
 [[nodiscard]] std::vector<ChatMessage> to_chat_messages(std::span<const Message> messages);
 [[nodiscard]] quench::Thinking to_thinking(Thinking thinking) noexcept;
 [[nodiscard]] SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults);
+[[nodiscard]] Finish to_finish(FinishReason reason) noexcept;
 [[nodiscard]] Answer to_answer(quench::GenerationResult result, const Tokenizer& tokenizer);
 [[nodiscard]] TokenLogProbabilities to_log_probabilities(const quench::TokenLogProbabilities& found, const Tokenizer& tokenizer);
 

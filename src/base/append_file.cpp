@@ -17,6 +17,13 @@ namespace {
   throw_io(path.string() + ": cannot " + what + ": " + std::strerror(errno));
 }
 
+bool still_at(const std::filesystem::path& path, int descriptor) {
+  struct stat opened{};
+  struct stat there{};
+  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
+         opened.st_ino == there.st_ino;
+}
+
 }  // namespace
 
 AppendFile::AppendFile(const std::filesystem::path& path, unsigned permissions) : path_(path) {
@@ -25,15 +32,19 @@ AppendFile::AppendFile(const std::filesystem::path& path, unsigned permissions) 
   if (kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::regular) {
     throw_bad_file(path.string() + ": is no regular file, and only such a one can be added to");
   }
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, permissions);
-  if (descriptor_ < 0) fail(path, "open");
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    const int reason = errno;
-    ::close(descriptor_);
-    if (reason == EWOULDBLOCK) throw_bad_request(path.string() + ": another program is writing to it");
-    errno = reason;
-    fail(path, "lock");
-  }
+  do {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, permissions);
+    if (descriptor_ < 0) fail(path, "open");
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      const int reason = errno;
+      ::close(descriptor_);
+      if (reason == EWOULDBLOCK) throw_bad_request(path.string() + ": another program is writing to it");
+      errno = reason;
+      fail(path, "lock");
+    }
+    // Whoever held the lock may have put another file in the place of the one that was opened.
+  } while (!still_at(path, descriptor_));
 }
 
 AppendFile::~AppendFile() { ::close(descriptor_); }

@@ -1,6 +1,10 @@
 #include "base/thread_pool.h"
 
+#include <string>
+#include <system_error>
+
 #include "base/cpu.h"
+#include "base/error.h"
 #include "base/float_control.h"
 #include "base/tile_state.h"
 
@@ -35,10 +39,17 @@ void spin_pause() noexcept {
 ThreadPool::ThreadPool(int threads) {
   const int total = threads > 0 ? threads : default_thread_count();
   workers_.reserve(static_cast<std::size_t>(total - 1));
-  for (int worker = 1; worker < total; ++worker) workers_.emplace_back([this, worker] { worker_loop(worker); });
+  try {
+    for (int worker = 1; worker < total; ++worker) workers_.emplace_back([this, worker] { worker_loop(worker); });
+  } catch (const std::system_error& error) {
+    stop();
+    throw_out_of_memory("cannot start " + std::to_string(total) + " threads: " + error.what());
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() noexcept {
   {
     const std::lock_guard lock(mutex_);
     stopping_.store(true);

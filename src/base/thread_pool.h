@@ -19,7 +19,8 @@ namespace quench {
 /// The work function must not throw and must not call run on the same pool. One thread calls run at a time.
 class ThreadPool {
  public:
-  /// `threads` counts the calling thread; at least 1. 0 takes default_thread_count().
+  /// `threads` counts the calling thread; at least 1. 0 takes default_thread_count(). Throws Error(kOutOfMemory) when the system does not
+  /// give so many.
   explicit ThreadPool(int threads = 0);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -39,6 +40,7 @@ class ThreadPool {
  private:
   using Erased = void (*)(const void*, std::size_t, int) noexcept;
   void run_erased(std::size_t count, Erased work, const void* context);
+  void stop() noexcept;
   void worker_loop(int worker);
   bool join_run(std::uint64_t& seen) noexcept;
   void take_items(int worker) noexcept;

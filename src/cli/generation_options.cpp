@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -50,10 +51,12 @@ GenerationOptions GenerationFlags::generation_options(const Tokenizer& tokenizer
   return options;
 }
 
-ContextPlan plan_for(const LoadedModel& loaded, const ModelOptions& options, const Forward& forward) {
+ContextPlan plan_for(const LoadedModel& loaded, const ModelOptions& options, const Forward& forward, std::uint64_t promised_bytes) {
+  const std::uint64_t available = available_memory_bytes();
   std::optional<std::size_t> requested;
   if (options.context > 0) requested = static_cast<std::size_t>(options.context);
-  return plan_context(loaded.kv_layout(), loaded.model.config().context_length, available_memory_bytes(), forward.chunk(), requested);
+  return plan_context(loaded.kv_layout(), loaded.model.config().context_length, available - std::min(available, promised_bytes),
+                      forward.chunk(), requested, options.cache_mib << 20);
 }
 
 void check_fits(const ContextPlan& plan, std::size_t tokens) {

@@ -30,7 +30,9 @@ struct GenerationFlags {
 };
 
 /// The context that these options and this machine's memory give.
-[[nodiscard]] ContextPlan plan_for(const LoadedModel& loaded, const ModelOptions& options, const Forward& forward);
+/// promised_bytes: of the free memory, kept for something else
+[[nodiscard]] ContextPlan plan_for(const LoadedModel& loaded, const ModelOptions& options, const Forward& forward,
+                                   std::uint64_t promised_bytes = 0);
 
 /// Throws Error(kBadRequest) with both numbers when so many tokens exceed the context.
 void check_fits(const ContextPlan& plan, std::size_t tokens);

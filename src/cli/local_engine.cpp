@@ -76,7 +76,7 @@ struct LocalEngine::Draft {
 LocalEngine::LocalEngine(LoadedModel& loaded, const ModelOptions& options, std::size_t parallel)
     : draft_(options.draft_model.empty() ? nullptr : std::make_unique<Draft>(loaded, options)),
       forward_(loaded.model, loaded.compute, {.chunk = static_cast<std::size_t>(options.chunk)}),
-      plan_(plan_for(loaded, options, forward_)),
+      plan_(plan_for(loaded, options, forward_, draft_ ? draft_->cache.budget_bytes() : 0)),
       cache_(loaded.kv_layout(), {.budget_bytes = plan_.budget_bytes, .context = plan_.context}),
       backend_(forward_),
       engine_(backend_, cache_, options_of_one_user(forward_.chunk(), parallel, draft_ ? &draft_->guesses : nullptr)) {

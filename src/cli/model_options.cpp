@@ -121,6 +121,9 @@ void add_compute_options(CLI::App& command, ModelOptions& options) {
   command.add_option("-c,--ctx,--ctx-size", options.context, "Context in tokens; 0 = what the file was trained for, bounded by memory")
       ->check(whole_number(0, kMostPositions))
       ->type_name("N");
+  command.add_option("--cache-mib", options.cache_mib, "Budget of the KV cache; 0 = half of the memory that is free after the weights")
+      ->check(whole_number(0, 1 << 30))
+      ->type_name("MIB");
   command.add_option("-b,--chunk,--ubatch-size", options.chunk, "Prompt tokens in one pass")->check(whole_number(1, 4096))->type_name("N");
   add_model_change_options(command, options);
 }

@@ -22,6 +22,7 @@ struct ModelOptions {
   std::vector<std::string> words;  ///< positionals: the model first unless -m named it
   int threads = 0;                 ///< 0 = physical cores within affinity and quota
   std::uint64_t context = 0;       ///< 0 = trained length, bounded by memory
+  std::uint64_t cache_mib = 0;     ///< budget of the KV cache; 0 = half of what is free
   std::uint64_t window = 0;
   float expert_top_p = 1.0f;
   std::uint64_t chunk = 512;

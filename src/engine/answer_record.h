@@ -33,6 +33,8 @@ class AnswerRecord {
   [[nodiscard]] const TokenLogProbabilities* last_log_probabilities() const noexcept;
   /// The text that was still held, once the engine has ended the answer.
   std::string finish(const AnswerReport& report);
+  /// After finish.
+  [[nodiscard]] FinishReason finish_reason() const noexcept { return result_.finish; }
   /// After finish, once. Throws what made the answer fail.
   [[nodiscard]] GenerationResult take();
 

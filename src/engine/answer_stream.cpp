@@ -1,5 +1,6 @@
 #include "engine/answer_stream.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -43,6 +44,7 @@ class AnswerStream::Listener final : public RequestListener {
   Listener& operator=(const Listener&) = delete;
   /// An engine that had no memory for the request drops it.
   ~Listener() override {
+    if (std::ranges::find(ended_, false) == ended_.end()) return;
     AnswerReport report;
     report.end = AnswerEnd::kFailed;
     report.error = std::make_exception_ptr(Error(ErrorKind::kOutOfMemory, "the engine has no memory for the request"));
@@ -69,7 +71,11 @@ class AnswerStream::Listener final : public RequestListener {
  private:
   void end(std::size_t answer, const AnswerReport& report) noexcept {
     ended_[answer] = true;
-    state_->add({.kind = AnswerEvent::Kind::kEnd, .answer = answer, .text = state_->records[answer].finish(report)});
+    AnswerRecord& record = state_->records[answer];
+    AnswerEvent event{.kind = AnswerEvent::Kind::kEnd, .answer = answer, .text = record.finish(report)};
+    event.finish = record.finish_reason();
+    event.failed = report.error != nullptr;
+    state_->add(std::move(event));
   }
 
   std::shared_ptr<State> state_;
@@ -96,7 +102,12 @@ AnswerStream::~AnswerStream() {
     const std::lock_guard lock(state_->mutex);
     return state_->n_running == 0;
   }();
-  if (!complete) cancel();
+  if (complete) return;
+  try {
+    cancel();
+  } catch (...) {
+    // No memory to say so: the answers end by themselves.
+  }
 }
 
 std::optional<AnswerEvent> AnswerStream::next() {

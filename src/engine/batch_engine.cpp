@@ -47,7 +47,7 @@ struct BatchEngine::Answer {
   [[nodiscard]] bool decodes() const noexcept { return report.generated_tokens > 0 && left() == 1; }
   [[nodiscard]] std::span<const Token> cached_tokens() const noexcept { return std::span(tokens).first(kv.length()); }
   /// Place in line.
-  [[nodiscard]] auto place() const noexcept { return std::tuple(-submission->request.priority, submission->id, index); }
+  [[nodiscard]] auto place() const noexcept { return std::tuple(-std::int64_t{submission->request.priority}, submission->id, index); }
 
   void finish(AnswerEnd how) noexcept {
     ended = true;
@@ -290,6 +290,17 @@ std::uint64_t BatchEngine::promised_bytes() const {
   return bytes;
 }
 
+/// What a constraint forces, as far as it can be believed: it saves time and decides nothing.
+void BatchEngine::guess_forced(Answer& answer, std::size_t most) const {
+  try {
+    answer.sampler.forced(most, answer.draft);
+  } catch (...) {
+    answer.draft.clear();
+  }
+  const auto unknown = std::ranges::find_if(answer.draft, [this](Token token) { return token >= vocab_size(); });
+  answer.draft.erase(unknown, answer.draft.end());
+}
+
 /// Guesses as many tokens for each answer as are worth their time in this step.
 void BatchEngine::plan_drafts() {
   StepShape shape;
@@ -304,10 +315,17 @@ void BatchEngine::plan_drafts() {
     if (!answer->decodes() || !answer->drafter || shape.rows >= planner_.options().chunk) continue;
     const std::size_t most = std::min(most_draft(*answer), planner_.options().chunk - shape.rows);
     if (most == 0) continue;
-    const Draft draft = answer->drafter->propose(most);
     const std::size_t length = answer->kv.length();
-    const std::size_t worthwhile = worthwhile_draft(draft, answer->drafter->record(), times_, shape, answers, length);
-    answer->draft.assign(draft.tokens.begin(), draft.tokens.begin() + static_cast<std::ptrdiff_t>(worthwhile));
+    guess_forced(*answer, most);
+    std::size_t worthwhile = 0;
+    if (!answer->draft.empty()) {
+      worthwhile = worthwhile_guesses(1.0, 0.0, times_, shape, answers, length, std::min(most, answer->draft.size()));
+      answer->draft.resize(worthwhile);
+    } else {
+      const Draft draft = answer->drafter->propose(most);
+      worthwhile = worthwhile_draft(draft, answer->drafter->record(), times_, shape, answers, length);
+      answer->draft.assign(draft.tokens.begin(), draft.tokens.begin() + static_cast<std::ptrdiff_t>(worthwhile));
+    }
     shape += span_shape(length + 1, worthwhile);
   }
   if (options_.draft != nullptr) plan_model_drafts(shape, answers);
@@ -504,8 +522,9 @@ void BatchEngine::settle(Answer& answer) {
   if (!answer.draft.empty()) {
     answer.report.drafted_tokens += answer.draft.size();
     drafted_tokens_ += answer.draft.size();
-    // Rows behind a wrong guess go; the token drawn last is still to be computed.
-    answer.kv.truncate(std::min(answer.kv.length(), answer.tokens.size() - (answer.ended ? 0 : 1)));
+    // Rows behind a wrong guess go. The token drawn last is in the cache only if it was guessed; a stop id is no part of the tokens.
+    const bool last_is_computed = answer.ended && (!answer.off_draft || answer.report.end == AnswerEnd::kStopId);
+    answer.kv.truncate(std::min(answer.kv.length(), answer.tokens.size() - (last_is_computed ? 0 : 1)));
     answer.draft.clear();
   }
   if (answer.report.generated_tokens == 0 || (answer.drawn && answer.report.generated_tokens == 1)) {
@@ -538,6 +557,7 @@ void BatchEngine::remove_ended(AnswerList& answers) {
 
 void BatchEngine::end(Answer& answer) noexcept {
   for (const auto& follower : answer.followers) {
+    if (!follower) continue;  // one that has joined
     follower->finish(answer.report.end);
     follower->report.error = answer.report.error;
     end(*follower);

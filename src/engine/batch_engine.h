@@ -102,6 +102,7 @@ class BatchEngine {
   [[nodiscard]] std::uint64_t promised_bytes() const;
   void plan();
   void plan_drafts();
+  void guess_forced(Answer& answer, std::size_t most) const;
   /// Has the draft model guess for the answers that have no draft. `shape` is the step so far.
   void plan_model_drafts(StepShape shape, double answers);
   void learn_from_draft(Answer& answer);

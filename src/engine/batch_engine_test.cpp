@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -103,6 +104,110 @@ TEST(BatchEngine, AStopIdEndsTheAnswerAndIsNoPartOfIt) {
   EXPECT_EQ(answers[0].tokens, std::vector<Token>(whole[0].tokens.begin(), first));
   EXPECT_EQ(answers[0].report.end, AnswerEnd::kStopId);
   EXPECT_EQ(answers[0].report.stop_id, stopped.stop_ids[0]);
+}
+
+/// Lets through one text alone, and says so in advance.
+class OneText final : public LogitProcessor {
+ public:
+  explicit OneText(std::vector<Token> text) : text_(std::move(text)) {}
+
+  void process(std::span<float> logits, std::span<const Token>) override {
+    if (at_ == text_.size()) return;
+    for (std::size_t token = 0; token < logits.size(); ++token) {
+      if (token != text_[at_]) logits[token] = -INFINITY;
+    }
+  }
+  void commit(Token) override { at_ = std::min(at_ + 1, text_.size()); }
+  void forced(std::size_t most, std::vector<Token>& tokens) const override {
+    const auto rest = std::span(text_).subspan(at_);
+    tokens.insert(tokens.end(), rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(most, rest.size())));
+  }
+  [[nodiscard]] std::unique_ptr<LogitProcessor> clone() const override { return std::make_unique<OneText>(*this); }
+
+ private:
+  std::vector<Token> text_;
+  std::size_t at_ = 0;
+};
+
+TEST(BatchEngine, WhatAConstraintForcesIsCheckedInFewSteps) {
+  const auto forced = some_tokens(8, 90);
+  std::vector<RecordedAnswer> with;
+  std::vector<RecordedAnswer> without;
+  std::uint64_t steps[2];
+  for (int speculate = 0; speculate < 2; ++speculate) {
+    Simulation simulation(1 << 20);
+    // The engine has run before, and knows its steps' times.
+    simulation.submit({.prompt = some_tokens(2, 50), .max_new_tokens = 20}, with);
+    run_to_end(simulation.engine);
+    const std::uint64_t before = simulation.engine.stats().steps;
+    auto& answers = speculate == 1 ? with : without;
+    EngineRequest request = make_request({.prompt = some_tokens(1, 20), .max_new_tokens = 100, .temperature = 0.7}, kVocab, answers);
+    request.speculate = speculate == 1;
+    request.samplers[0].add_processor(std::make_unique<OneText>(forced));
+    simulation.engine.submit(std::move(request));
+    run_to_end(simulation.engine);
+    steps[speculate] = simulation.engine.stats().steps - before;
+  }
+  EXPECT_EQ(with[0].tokens, without[0].tokens);
+  EXPECT_EQ(with[0].logits_hash, without[0].logits_hash);
+  EXPECT_EQ(std::vector<Token>(with[0].tokens.begin(), with[0].tokens.begin() + 90), forced);
+  EXPECT_LT(steps[1] * 3, steps[0]);
+}
+
+TEST(BatchEngine, AnAnswerThatAListenerEndsAtAWrongGuessLeavesNoWrongPage) {
+  // A model of a short memory repeats itself, and rows cost little: guesses are made, and often wrong at some token.
+  SimulatedMachine machine;
+  machine.memory = 2;
+  machine.row_seconds = 0.0001;
+  const auto prompt = some_tokens(5, 100);
+  std::uint64_t wrong = 0;
+  for (std::size_t length = 1; length < 120; ++length) {
+    Simulation simulation(1 << 20, {}, {0}, machine);
+    std::vector<RecordedAnswer> warm;
+    simulation.submit({.prompt = some_tokens(2, 50), .max_new_tokens = 20}, warm);
+    run_to_end(simulation.engine);
+    std::vector<RecordedAnswer> answers;
+    simulation.engine.submit(make_request({.prompt = prompt, .max_new_tokens = 200, .temperature = 0.8, .seed = length}, kVocab, answers,
+                                          [&](const RecordedAnswer& answer) { return answer.tokens.size() < length; }));
+    run_to_end(simulation.engine);
+    ASSERT_EQ(answers[0].report.end, AnswerEnd::kListener);
+    wrong += answers[0].report.drafted_tokens - answers[0].report.accepted_tokens;
+    auto next = prompt;
+    next.insert(next.end(), answers[0].tokens.begin(), answers[0].tokens.end());
+    next.push_back(1);  // the model sees it and the last token of the answer
+    std::vector<RecordedAnswer> after;
+    simulation.submit({.prompt = next, .max_new_tokens = 3}, after);
+    run_to_end(simulation.engine);
+    ASSERT_NO_FATAL_FAILURE(expect_same(after, alone({.prompt = next, .max_new_tokens = 3}, {0}, machine.memory))) << length;
+  }
+  EXPECT_GT(wrong, 100u);
+}
+
+TEST(BatchEngine, AConstraintThatThrowsOrNamesAnUnknownTokenGuessesNothing) {
+  class Odd final : public LogitProcessor {
+   public:
+    explicit Odd(bool throws) : throws_(throws) {}
+    void process(std::span<float>, std::span<const Token>) override {}
+    void commit(Token) override {}
+    void forced(std::size_t, std::vector<Token>& tokens) const override {
+      tokens.push_back(static_cast<Token>(kVocab) + 5);
+      if (throws_) throw std::runtime_error("no guess");
+    }
+    [[nodiscard]] std::unique_ptr<LogitProcessor> clone() const override { return std::make_unique<Odd>(throws_); }
+
+   private:
+    bool throws_;
+  };
+  for (const bool throws : {false, true}) {
+    Simulation simulation(1 << 20);
+    const TestRequest request{.prompt = some_tokens(1, 20), .max_new_tokens = 40};
+    std::vector<RecordedAnswer> answers;
+    EngineRequest made = make_request(request, kVocab, answers);
+    made.samplers[0].add_processor(std::make_unique<Odd>(throws));
+    simulation.engine.submit(std::move(made));
+    run_to_end(simulation.engine);
+    expect_same(answers, alone(request));
+  }
 }
 
 TEST(BatchEngine, AListenerEndsItsAnswer) {

@@ -24,11 +24,12 @@ struct ContextPlan {
 /// when that fits both.
 ///
 /// available_bytes: free memory once the weights are loaded (available_memory_bytes)
+/// budget_bytes: of the cache, instead of half of that; 0 = none given
 /// chunk: largest prefill step, which a windowed model holds beside its window
 ///
-/// Throws Error(kBadRequest) when `requested` is 0 or beyond what the file was trained for, Error(kOutOfMemory) when it does not fit or
-/// not even one page does; with both numbers.
+/// Throws Error(kBadRequest) when `requested` is 0 or beyond what the file was trained for, Error(kOutOfMemory) when it does not fit, not
+/// even one page does, or the budget is more than what is free; with both numbers.
 [[nodiscard]] ContextPlan plan_context(const KvLayout& layout, std::size_t trained, std::uint64_t available_bytes, std::size_t chunk,
-                                       std::optional<std::size_t> requested);
+                                       std::optional<std::size_t> requested, std::uint64_t budget_bytes = 0);
 
 }  // namespace quench

@@ -61,5 +61,12 @@ TEST(ContextPlan, AWindowNeedsLessThanItsContext) {
   EXPECT_EQ(plan_context(layout(128), 100000, available, 64, std::nullopt).context, 100000u);
 }
 
+TEST(ContextPlan, ABudgetMayBeGivenUpToWhatIsFree) {
+  const auto plan = plan_context(layout(), 4096, std::uint64_t{1} << 30, 512, std::nullopt, 5 * kPage);
+  EXPECT_EQ(plan.budget_bytes, 5 * kPage);
+  EXPECT_EQ(plan.context, 320u);
+  EXPECT_THROW(static_cast<void>(plan_context(layout(), 4096, 4 * kPage, 512, std::nullopt, 5 * kPage)), Error);
+}
+
 }  // namespace
 }  // namespace quench

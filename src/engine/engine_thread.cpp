@@ -101,7 +101,7 @@ void EngineThread::run() noexcept {
   std::vector<EngineRequest> requests;
   std::vector<RequestId> cancelled;
   std::vector<Work*> work;
-  while (take_inbox(requests, cancelled, work)) {
+  const auto submit_all = [&] {
     for (EngineRequest& request : requests) {
       try {
         engine_.submit(std::move(request));
@@ -109,6 +109,9 @@ void EngineThread::run() noexcept {
         // No memory for its bookkeeping. The listener is told by its destruction.
       }
     }
+  };
+  while (take_inbox(requests, cancelled, work)) {
+    submit_all();
     for (const RequestId id : cancelled) engine_.cancel(id);
     for (Work* item : work) item->run(engine_);
     try {
@@ -117,6 +120,7 @@ void EngineThread::run() noexcept {
       engine_.fail_all(std::current_exception());
     }
   }
+  submit_all();
   for (Work* item : work) item->run(engine_);
   engine_.cancel_all();
 }

@@ -37,7 +37,10 @@ GenerationResult SharedGenerator::generate(const Tokenizer& tokenizer, Sampler& 
     }
   }
   sampler = stream.take_sampler();
-  return stream.take();
+  GenerationResult result = stream.take();
+  // The engine may have been done before it heard of it.
+  if (cancelled) result.finish = FinishReason::kCancelled;
+  return result;
 }
 
 }  // namespace quench

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "kernels/linear.h"
 
@@ -181,8 +182,10 @@ void SavedCache::check(const RecordHeader& record, std::uint64_t offset) const {
   const auto tokens = record.own_tokens();
   require(std::ranges::all_of(tokens, [this](Token token) { return token < owner_.n_vocab; }), "a token outside the vocabulary");
   const std::size_t n_groups = owner_.layout.groups.size();
-  require(record.groups != 0 && (n_groups == kMostGroups || record.groups >> n_groups == 0), "pages of layers that the model lacks");
+  require(n_groups == kMostGroups || record.groups >> n_groups == 0, "pages of layers that the model lacks");
   require(record.node <= nodes_.size(), "a number out of turn");
+  // Only a new node may be without pages: windows have passed it.
+  require(record.groups != 0 || record.node == nodes_.size(), "no pages");
   if (record.parent != RecordHeader::kTop) {
     require(record.parent < record.node && nodes_[record.parent].tokens.size() == kPagePositions &&
                 nodes_[record.parent].adapter == record.adapter,
@@ -200,8 +203,12 @@ void SavedCache::apply(const RecordHeader& record, std::uint64_t offset) {
   const auto tokens = record.own_tokens();
   if (record.node == nodes_.size()) {
     const std::size_t parent = record.parent == RecordHeader::kTop ? PrefixPage::kNoParent : record.parent;
-    (parent == PrefixPage::kNoParent ? roots_[record.adapter] : nodes_[parent].children).push_back(nodes_.size());
-    nodes_.push_back({.parent = parent, .adapter = record.adapter, .tokens = {}, .offsets = {}, .children = {}});
+    const std::size_t depth = parent == PrefixPage::kNoParent ? 1 : nodes_[parent].depth + 1;
+    auto& siblings = parent == PrefixPage::kNoParent ? roots_[record.adapter] : nodes_[parent].children;
+    if (siblings.size() == siblings.capacity()) siblings.reserve(2 * siblings.size() + 1);  // so that nothing fails half way
+    const std::size_t number = nodes_.size();
+    nodes_.push_back({.parent = parent, .adapter = record.adapter, .tokens = {}, .offsets = {}, .children = {}, .depth = depth});
+    (parent == PrefixPage::kNoParent ? roots_[record.adapter] : nodes_[parent].children).push_back(number);
   }
   Node& node = nodes_[record.node];
   if (node.tokens.size() < tokens.size()) {
@@ -233,9 +240,11 @@ std::size_t SavedCache::positions() const noexcept {
 
 std::size_t SavedCache::restore(PrefixCache& prefix) const {
   KvCache& cache = prefix.cache();
+  // What is longer than the context could never be asked for. Nodes take memory, too, be it little.
+  const std::size_t most_depth = ceil_div(cache.context(), kPagePositions);
   const auto chosen = choose(
       nodes_.size(), cache.free_bytes(), [this](std::size_t i) { return nodes_[i].parent; },
-      [this](std::size_t i) { return stored_bytes(nodes_[i]); });
+      [&](std::size_t i) { return nodes_[i].depth > most_depth ? cache.budget_bytes() + 1 : stored_bytes(nodes_[i]); });
   std::vector<RestoredPrefixPage> pages;
   std::vector<std::size_t> numbers(nodes_.size(), PrefixPage::kNoParent);
   std::size_t positions = 0;
@@ -320,13 +329,14 @@ void SavedCache::append(const RecordHeader& record, const KvPageShare& share) {
 std::size_t SavedCache::append(std::span<const PrefixPage> pages, const std::vector<bool>& wanted) {
   std::vector<std::size_t> numbers(pages.size(), PrefixPage::kNoParent);
   std::size_t positions = 0;
+  if (file_->size_bytes() != end_) file_->truncate(end_);  // what a failed save could not take back
   try {
     for (std::size_t i = 0; i < pages.size(); ++i) {
       if (!wanted[i]) continue;
       const PrefixPage& page = pages[i];
       const RecordHeader record = record_for(page, page.parent == PrefixPage::kNoParent ? PrefixPage::kNoParent : numbers[page.parent]);
       numbers[i] = record.node;
-      if (record.groups == 0) continue;
+      if (record.groups == 0 && record.node != nodes_.size()) continue;
       append(record, *page.share);
       positions += page.tokens.size();
     }
@@ -338,26 +348,30 @@ std::size_t SavedCache::append(std::span<const PrefixPage> pages, const std::vec
   return positions;
 }
 
-std::size_t SavedCache::start_anew(std::span<const PrefixPage> pages) {
-  auto path = file_->path();
-  path += ".new";
-  AppendFile(path, kOwnerOnly).truncate(0);  // what a kill may have left
-  SavedCache fresh(path, owner_, limit_bytes_);
-  const std::uint64_t room = limit_bytes_ - std::min(limit_bytes_, fresh.end_);
-  const auto wanted = choose(
-      pages.size(), room, [&](std::size_t i) { return pages[i].parent; }, [&](std::size_t i) { return record_bytes(groups_of(pages[i])); });
-  const std::size_t positions = fresh.append(pages, wanted);
-  fresh.file_->rename_to(file_->path());
+std::size_t SavedCache::start_anew(std::span<const PrefixPage> pages, const std::vector<bool>& wanted) {
+  const auto path = file_->path();
+  auto beside = path;
+  beside += ".new";
+  AppendFile(beside, kOwnerOnly).truncate(0);  // what a kill may have left
+  SavedCache fresh(beside, owner_, limit_bytes_);
+  std::size_t positions = 0;
+  try {
+    positions = fresh.append(pages, wanted);
+    fresh.file_->rename_to(path);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);
+    throw;
+  }
   *this = std::move(fresh);
   return positions;
 }
 
-std::size_t SavedCache::save(const PrefixCache& prefix) {
-  const std::vector<PrefixPage> pages = prefix.pages();
+SavedCache::Missing SavedCache::missing(std::span<const PrefixPage> pages) const {
   // The number of a new node is known once it is written; what lies below one is new, too.
   constexpr std::size_t kNew = PrefixPage::kNoParent - 1;
   std::vector<std::size_t> numbers(pages.size(), kNew);
-  std::uint64_t added_bytes = 0;
+  Missing missing{.pages = std::vector<bool>(pages.size(), false)};
   for (std::size_t i = 0; i < pages.size(); ++i) {
     const bool top = pages[i].parent == PrefixPage::kNoParent;
     std::uint64_t groups = groups_of(pages[i]);
@@ -366,10 +380,25 @@ std::size_t SavedCache::save(const PrefixCache& prefix) {
       groups = record.groups;
       if (record.node != nodes_.size()) numbers[i] = record.node;
     }
-    if (groups != 0) added_bytes += record_bytes(groups);
+    if (groups == 0 && numbers[i] != kNew) continue;
+    missing.pages[i] = true;
+    missing.bytes += record_bytes(groups);
   }
-  if (end_ + added_bytes > limit_bytes_) return start_anew(pages);
-  return append(pages, std::vector<bool>(pages.size(), true));
+  return missing;
+}
+
+std::size_t SavedCache::save(const PrefixCache& prefix) {
+  const std::vector<PrefixPage> pages = prefix.pages();
+  const Missing lacking = missing(pages);
+  if (end_ + lacking.bytes <= limit_bytes_) return append(pages, std::vector<bool>(pages.size(), true));
+  const std::uint64_t room = limit_bytes_ - std::min<std::uint64_t>(limit_bytes_, sizeof(FileHeader));
+  const auto wanted = choose(
+      pages.size(), room, [&](std::size_t i) { return pages[i].parent; }, [&](std::size_t i) { return record_bytes(groups_of(pages[i])); });
+  // More is resident than the file may hold: it is written anew only when something of what it should hold is missing.
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (wanted[i] && lacking.pages[i]) return start_anew(pages, wanted);
+  }
+  return 0;
 }
 
 }  // namespace quench

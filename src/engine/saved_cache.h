@@ -57,6 +57,7 @@ class SavedCache {
     std::vector<Token> tokens;
     std::vector<std::uint64_t> offsets;  ///< by group, of the page in the file; 0 = none
     std::vector<std::size_t> children;
+    std::size_t depth = 1;  ///< pages up to its end
   };
   struct RecordHeader;
   struct FileHeader;
@@ -73,9 +74,15 @@ class SavedCache {
   /// The record that `page` needs: its node, and the groups that the file lacks of it.
   [[nodiscard]] RecordHeader record_for(const PrefixPage& page, std::size_t parent) const;
   void append(const RecordHeader& record, const KvPageShare& share);
+  /// What a save has to do.
+  struct Missing {
+    std::vector<bool> pages;  ///< by page: the file lacks something of it
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] Missing missing(std::span<const PrefixPage> pages) const;
   /// Appends what the file lacks of the pages that are `wanted`.
   std::size_t append(std::span<const PrefixPage> pages, const std::vector<bool>& wanted);
-  std::size_t start_anew(std::span<const PrefixPage> pages);
+  std::size_t start_anew(std::span<const PrefixPage> pages, const std::vector<bool>& wanted);
   [[noreturn]] void refuse(const std::string& why) const;
 
   SavedCacheOwner owner_;

@@ -179,6 +179,48 @@ TEST(SavedCache, WindowedPagesThatComeLaterAreAdded) {
   expect_right(again, fork);
 }
 
+TEST(SavedCache, PagesThatEveryWindowHasPassedAreKeptAsPlaces) {
+  const auto path = fresh("all_windowed");
+  const auto tokens = tokens_from(0, 320);
+  TokenPages pages(1 << 20, {70});
+  pages.keep(tokens);
+  {
+    SavedCache saved(path, owner({70}), kNoLimit);
+    EXPECT_EQ(saved.save(pages.prefix), 320u);
+    const std::uint64_t size = saved.size_bytes();
+    EXPECT_EQ(saved.save(pages.prefix), 0u);
+    EXPECT_EQ(saved.size_bytes(), size);
+  }
+  TokenPages again(1 << 20, {70});
+  EXPECT_EQ(SavedCache(path, owner({70}), kNoLimit).restore(again.prefix), 320u);
+  EXPECT_EQ(again.prefix.match_length(tokens), 320u);
+  expect_right(again, tokens + tokens_from(1, 5));
+}
+
+TEST(SavedCache, WhatCouldNeverBeAskedForIsNotRestored) {
+  const auto path = fresh("deep");
+  TokenPages pages(1 << 20);
+  pages.keep(tokens_from(0, 640));
+  SavedCache(path, owner(), kNoLimit).save(pages.prefix);
+  KvCache cache(SimulatedBackend::layout(std::vector<std::size_t>{0}), {.budget_bytes = 1 << 20, .context = 300});
+  PrefixCache prefix(cache);
+  EXPECT_EQ(SavedCache(path, owner(), kNoLimit).restore(prefix), 320u);
+}
+
+TEST(SavedCache, AFileThatHoldsAllItMayIsNotWrittenAgainForNothing) {
+  const auto path = fresh("full");
+  const std::uint64_t limit = kHeaderBytes + 3 * (kRecordHeaderBytes + kPageBytes + 8);
+  TokenPages pages(1 << 20);
+  SavedCache saved(path, owner(), limit);
+  pages.keep(tokens_from(0, 640));
+  pages.keep(tokens_from(5000, 192));
+  EXPECT_EQ(saved.save(pages.prefix), 192u);
+  const auto written = std::filesystem::last_write_time(path);
+  EXPECT_EQ(saved.save(pages.prefix), 0u);
+  EXPECT_EQ(std::filesystem::last_write_time(path), written);
+  EXPECT_EQ(saved.positions(), 192u);
+}
+
 TEST(SavedCache, TheFileStaysWithinItsLimitAndKeepsWhatWasUsedLast) {
   const auto path = fresh("limit");
   const std::uint64_t record = kRecordHeaderBytes + kPageBytes + 8;

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/token.h"
 
@@ -19,6 +21,9 @@ class LogitProcessor {
   /// history prompt and answer so far, oldest first
   virtual void process(std::span<float> logits, std::span<const Token> history) = 0;
   virtual void commit(Token token) = 0;
+  /// Appends the tokens, at most `most`, that alone may come next, one after the other; nothing where there is a choice. They save time and
+  /// decide nothing: what is drawn is what `process` leaves.
+  virtual void forced(std::size_t /*most*/, std::vector<Token>& /*tokens*/) const {}
   /// A copy with its own state, at the same point of the text.
   [[nodiscard]] virtual std::unique_ptr<LogitProcessor> clone() const = 0;
 };

@@ -50,6 +50,14 @@ Sampler Sampler::with_settings(SamplerSettings settings) const {
 
 void Sampler::add_processor(std::unique_ptr<LogitProcessor> processor) { processors_.push_back(std::move(processor)); }
 
+void Sampler::forced(std::size_t most, std::vector<Token>& tokens) const {
+  const std::size_t before = tokens.size();
+  for (const auto& processor : processors_) {
+    processor->forced(most, tokens);
+    if (tokens.size() > before) return;
+  }
+}
+
 void Sampler::prepare(std::span<const float> logits) {
   if (logits.size() != vocab_size_) {
     throw_bad_request(fmt::format("sampler: {} logits for a vocabulary of {}", logits.size(), vocab_size_));

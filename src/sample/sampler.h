@@ -40,6 +40,8 @@ class Sampler {
 
   /// Processors run in the order they were added.
   void add_processor(std::unique_ptr<LogitProcessor> processor);
+  /// Appends what a processor forces to come next, at most `most` tokens.
+  void forced(std::size_t most, std::vector<Token>& tokens) const;
 
   /// Replaces the history that the penalties see (prompt and earlier turns). The random stream goes on where it was.
   void set_history(std::span<const Token> tokens) { window_.assign(tokens); }
