@@ -156,11 +156,11 @@ TEST(AnswerStream, ADeadlineEndsAnAnswerAsItIs) {
 
 TEST(AnswerStream, WhatCannotBeComputedIsRefusedAtOnce) {
   Bench bench;
-  EXPECT_THROW(bench.start(bench.request(1, kContext, 1)), Error);
-  EXPECT_THROW(bench.start(bench.request(1, 0, 1)), Error);
+  EXPECT_THROW(static_cast<void>(bench.start(bench.request(1, kContext, 1))), Error);
+  EXPECT_THROW(static_cast<void>(bench.start(bench.request(1, 0, 1))), Error);
   auto request = bench.request(1, 5, 5);
   request.options.stop_texts = {""};
-  EXPECT_THROW(bench.start(std::move(request)), Error);
+  EXPECT_THROW(static_cast<void>(bench.start(std::move(request))), Error);
 }
 
 TEST(AnswerStream, AFullQueueRefusesAndTheRestIsAnswered) {

@@ -146,8 +146,7 @@ std::vector<PrefixPage> PrefixCache::pages() const {
       const auto first = static_cast<std::ptrdiff_t>(pending.size());
       for (const auto& child : node.children) pending.push_back({child.get(), parent});
       // The last one comes first.
-      std::stable_sort(pending.begin() + first, pending.end(),
-                       [](const Pending& a, const Pending& b) { return a.node->used > b.node->used; });
+      std::sort(pending.begin() + first, pending.end(), [](const Pending& a, const Pending& b) { return a.node->used > b.node->used; });
     };
     add_children(root, PrefixPage::kNoParent);
     while (!pending.empty()) {
