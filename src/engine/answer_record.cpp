@@ -12,6 +12,18 @@ namespace {
 
 double rate(std::size_t tokens, double seconds) { return seconds > 0.0 ? static_cast<double>(tokens) / seconds : 0.0; }
 
+/// An error of its own for who reads the answer, perhaps in another thread: the engine goes on holding the first.
+std::exception_ptr own_error(const std::exception_ptr& error) {
+  if (!error) return nullptr;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return std::make_exception_ptr(Error(known.kind(), std::string(known.what())));
+  } catch (...) {
+    return error;
+  }
+}
+
 }  // namespace
 
 double GenerationStats::prefill_tokens_per_second() const noexcept { return rate(prompt_tokens - cached_tokens, prefill_seconds); }
@@ -50,7 +62,7 @@ const TokenLogProbabilities* AnswerRecord::last_log_probabilities() const noexce
 std::string AnswerRecord::finish(const AnswerReport& report) {
   std::string piece = report.error ? std::string() : text_.finish();
   result_.text += piece;
-  error_ = report.error;
+  error_ = own_error(report.error);
   result_.end_token = report.stop_id;
   result_.stop_text = text_.matched_stop();
   result_.finish = FinishReason::kCancelled;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <future>
 #include <utility>
 
 #include "base/error.h"
@@ -14,17 +13,23 @@ namespace quench {
 /// Work of between_steps, on the stack of who waits for it.
 struct EngineThread::Work {
   const std::function<void(BatchEngine&)>& action;
-  std::promise<void> done;
-
-  void run(BatchEngine& engine) {
-    try {
-      action(engine);
-      done.set_value();
-    } catch (...) {
-      done.set_exception(std::current_exception());
-    }
-  }
+  std::exception_ptr error{};
+  bool finished = false;  ///< under the mutex
 };
+
+void EngineThread::finish(Work& work) noexcept {
+  try {
+    work.action(engine_);
+  } catch (...) {
+    work.error = std::current_exception();
+  }
+  // This thread holds nothing of the error any more: who waits throws it, and frees it.
+  {
+    const std::lock_guard lock(mutex_);
+    work.finished = true;
+  }
+  finished_.notify_all();
+}
 
 EngineThread::EngineThread(BatchEngine& engine) : engine_(engine), thread_([this] { run(); }) {}
 
@@ -66,14 +71,14 @@ void EngineThread::cancel(RequestId id) {
 }
 
 void EngineThread::between_steps(const std::function<void(BatchEngine&)>& work) {
-  Work item{.action = work, .done = {}};
-  auto finished = item.done.get_future();
+  Work item{.action = work};
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     work_.push_back(&item);
+    wake_.notify_one();
+    finished_.wait(lock, [&item] { return item.finished; });
   }
-  wake_.notify_one();
-  finished.get();
+  if (item.error) std::rethrow_exception(item.error);
 }
 
 BatchEngineStats EngineThread::stats() {
@@ -113,7 +118,7 @@ void EngineThread::run() noexcept {
   while (take_inbox(requests, cancelled, work)) {
     submit_all();
     for (const RequestId id : cancelled) engine_.cancel(id);
-    for (Work* item : work) item->run(engine_);
+    for (Work* item : work) finish(*item);
     try {
       engine_.step();
     } catch (...) {
@@ -121,7 +126,7 @@ void EngineThread::run() noexcept {
     }
   }
   submit_all();
-  for (Work* item : work) item->run(engine_);
+  for (Work* item : work) finish(*item);
   engine_.cancel_all();
 }
 

@@ -37,12 +37,14 @@ class EngineThread {
   struct Work;
 
   void run() noexcept;
+  void finish(Work& work) noexcept;
   /// Waits for something to do, and takes it. False at the end.
   bool take_inbox(std::vector<EngineRequest>& requests, std::vector<RequestId>& cancelled, std::vector<Work*>& work);
 
   BatchEngine& engine_;
   std::mutex mutex_;
   std::condition_variable wake_;
+  std::condition_variable finished_;  ///< some work is
   // Under the mutex:
   std::vector<EngineRequest> requests_;
   std::vector<RequestId> cancelled_;
