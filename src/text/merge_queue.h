@@ -30,8 +30,7 @@ struct MergeEntry {
 /// Entries in the order (rank, position). A join hardly ever makes a pair that ranks before its own: such a queue need not be a heap of
 /// single entries. They wait unordered, in one level for each leading bit in which their rank differs from the open one (a radix heap);
 /// only those of the open rank are in order, which costs a look where they came from left to right. What does come at or below the open
-/// rank, waits in a heap. A run of 100,000 equal characters so takes a few steps for each, where a heap takes the logarithm and misses
-/// the cache.
+/// rank, waits in a heap.
 class MergeQueue {
  public:
   void clear() noexcept {
