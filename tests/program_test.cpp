@@ -210,6 +210,7 @@ TEST_F(Program, ValuesOutsideTheirRangeAreRefusedByName) {
       Case{"run model.gguf -p a --window 99999999999", "--window"},
       Case{"run model.gguf -p a -c -5", "'-5'"},
       Case{"run model.gguf -p a --seed -2", "--seed"},
+      Case{"run model.gguf -p a --streams 0", "--streams"},
       Case{"run model.gguf -p a --seed 18446744073709551616", "--seed"},
       Case{"run model.gguf -p a --stop-id 99999999", "--stop-id 99999999 is outside the vocabulary"},
       Case{"run model.gguf -p a --moe-expert-top-p 0.5", "the model is dense"},
@@ -242,6 +243,18 @@ TEST_F(Program, OfAnOptionGivenTwiceTheLastCounts) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(std::ranges::count(ran.out, '\n'), 3);
   EXPECT_EQ(ran.err.find("seed:"), std::string::npos);
+}
+
+TEST_F(Program, StreamsAreWhatEachSeedGivesAlone) {
+  const std::string run = "$Q run model.gguf -p abc -n 20 --temp 1 --print-ids --ignore-eos";
+  const Ran together = sh(run + " --streams 3 --seed 8");
+  EXPECT_EQ(together.code, 0) << together.err;
+  std::string alone;
+  for (int i = 0; i < 3; ++i) {
+    const std::string seed = std::to_string(8 + i);
+    alone += "--- " + std::to_string(i + 1) + " of 3, seed " + seed + "\n" + sh(run + " --seed " + seed).out;
+  }
+  EXPECT_EQ(together.out, alone);
 }
 
 TEST_F(Program, HelpNamesThePositionalsAndTheDefaults) {

@@ -19,6 +19,8 @@
 namespace quench::cli {
 namespace {
 
+constexpr std::uint64_t kMostStreams = 256;
+
 struct RunOptions {
   ModelOptions model;
   SamplingOptions sampling;
@@ -30,12 +32,54 @@ struct RunOptions {
   bool print_prompt = false;
   bool special = false;
   bool no_escape = false;
+  std::size_t streams = 1;
 };
 
 std::vector<Token> prompt_tokens(const RunOptions& options, const Tokenizer& tokenizer) {
   if (options.ids) return parse_ids(*options.ids);
   if (options.file) return tokenizer.encode(read_text(*options.file, kTextFileLimitBytes));
   return tokenizer.encode(options.no_escape ? *options.prompt : process_escapes(*options.prompt));
+}
+
+struct Stream {
+  std::uint64_t seed;
+  Generation generation;
+};
+
+/// Continues the prompt several times side by side, the first with the seed and each other with the next one, and prints them in order.
+int run_streams(const RunOptions& options, BatchEngine& engine, const Tokenizer& tokenizer, SamplerSettings settings,
+                const std::vector<Token>& prompt, const GenerationOptions& generation) {
+  if (!settings.seed) settings.seed = random_seed();
+  const double start = now_seconds();
+  std::vector<Stream> streams;
+  for (std::size_t i = 0; i < options.streams; ++i) {
+    streams.push_back({*settings.seed, start_generation(engine, tokenizer, Sampler(settings, engine.vocab_size()), prompt, generation)});
+    settings.seed = *settings.seed + 1;
+  }
+  const InterruptGuard interrupt;
+  std::size_t n_tokens = 0;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    while (!streams[i].generation.done()) {
+      if (interrupt_flag().load()) engine.cancel_all();
+      engine.step();
+    }
+    const GenerationResult result = streams[i].generation.take();
+    n_tokens += result.tokens.size();
+    write_answer(fmt::format("--- {} of {}, seed {}\n", i + 1, streams.size(), streams[i].seed));
+    if (options.print_ids) {
+      for (const Token token : result.tokens) write_answer(fmt::format("{}\n", token));
+    } else {
+      if (options.print_prompt) write_answer(tokenizer.decode(prompt, options.special));
+      write_answer(result.text + "\n");
+    }
+    if (options.generation.stats) print_stats(result);
+  }
+  if (options.generation.stats) {
+    const double seconds = now_seconds() - start;
+    fmt::print(stderr, "{} streams together: {} tokens in {:.2f} s, {:.1f} tok/s\n", streams.size(), n_tokens, seconds,
+               static_cast<double>(n_tokens) / seconds);
+  }
+  return interrupt_flag().load() ? kInterruptedExitCode : 0;
 }
 
 int run_completion(RunOptions options) {
@@ -45,14 +89,20 @@ int run_completion(RunOptions options) {
   const auto tokenizer = loaded.make_tokenizer(options.model);
   const std::vector<Token> prompt = prompt_tokens(options, *tokenizer);
   if (prompt.empty()) throw_bad_request("the prompt is empty: there is nothing to continue");
-  LocalEngine local(loaded, options.model);
+  LocalEngine local(loaded, options.model, options.streams);
   const ContextPlan& plan = local.plan();
-  Sampler sampler(options.sampling.settings(sampling_defaults("", false), *tokenizer), loaded.model.config().n_vocab);
-
+  const SamplerSettings settings = options.sampling.settings(sampling_defaults("", false), *tokenizer);
   GenerationOptions generation = options.generation.generation_options(*tokenizer, /*default_tokens=*/plan.context);
   generation.with_specials = options.special;
   generation.must_fit = options.generation.max_tokens_given();
-  if (!sampler.settings().greedy()) fmt::print(stderr, "seed: {}\n", sampler.seed());
+  if (options.streams > 1) {
+    const int code = naming_file(loaded.reader.path().string(),
+                                 [&] { return run_streams(options, local.engine(), *tokenizer, settings, prompt, generation); });
+    local.save_cache();
+    return code;
+  }
+  Sampler sampler(settings, loaded.model.config().n_vocab);
+  if (!settings.greedy()) fmt::print(stderr, "seed: {}\n", sampler.seed());
   const InterruptGuard interrupt;
   GenerationHooks hooks;
   hooks.cancel = &interrupt_flag();
@@ -89,6 +139,10 @@ void add_run(CLI::App& app, Action& action) {
   command->add_flag("--print-prompt", options->print_prompt, "Print the prompt before the continuation");
   command->add_flag("--special", options->special, "Show control tokens in the text");
   command->add_flag("--no-escape", options->no_escape, "Take \\n and the like in -p literally");
+  command
+      ->add_option("--streams", options->streams, "Continuations side by side, with seeds one apart; printed in order, each under a line")
+      ->check(whole_number(1, kMostStreams))
+      ->type_name("N");
   options->generation.add_to(*command, "Most tokens to generate; -1 or absent = until the model ends the text or the context is full");
   add_compute_options(*command, options->model);
   add_engine_options(*command, options->model);
