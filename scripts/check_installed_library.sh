@@ -29,6 +29,7 @@ expect "Once upon a time" "$work/examples/side_by_side" "$model" "Once upon a ti
 expect "%" "$work/examples/probabilities" "$model" "The capital of France is"
 expect "16 tokens" "$work/examples/stream_c" "$model" "Once upon a time"
 expect "1.0000" "$work/examples/similarity" "$model" "a cat" "a cat" "a dog"
+expect "least expected: ' banana'" "$work/examples/perplexity" "$model" "The capital of France is banana, and the capital of Italy is Rome."
 
 pc=$(dirname "$(find "$work/prefix" -name quench.pc)")
 # shellcheck disable=SC2046

@@ -120,6 +120,9 @@ QUENCH_C_API quench_status quench_engine_get_stats(const quench_engine* engine, 
 QUENCH_C_API quench_status quench_engine_save_cache(const quench_engine* engine);
 /* Writes quench_model_embedding_size numbers. */
 QUENCH_C_API quench_status quench_engine_embed(const quench_engine* engine, const char* text, float* embedding);
+/* For each token but the first, the logarithm of its probability after those before it. Writes n_tokens - 1 numbers. */
+QUENCH_C_API quench_status quench_engine_score(const quench_engine* engine, const uint32_t* tokens, size_t n_tokens,
+                                               float* log_probabilities);
 
 /* ---- requests ---- */
 

@@ -266,6 +266,10 @@ class QUENCH_API Engine {
   /// The embedding of a text, pooled as the model's file says (else its last token), of length 1. The model's own BOS and EOS are added.
   [[nodiscard]] std::vector<float> embed(std::string_view text) const;
 
+  /// For each token but the first, the logarithm of its probability after those before it, and of the `top` most probable ones: what
+  /// Request::top_log_probabilities gives for the tokens of an answer. [tokens - 1]
+  [[nodiscard]] std::vector<TokenLogProbabilities> score(std::span<const Token> tokens, std::size_t top = 0) const;
+
   [[nodiscard]] EngineStats stats() const;
   [[nodiscard]] std::size_t context() const noexcept;
   [[nodiscard]] const Model& model() const noexcept;

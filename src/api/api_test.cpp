@@ -1,15 +1,15 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/scratch_folder.h"
 #include "model/synth.h"
 #include "quench/quench.h"
 #include "quench/quench.hpp"
@@ -22,9 +22,9 @@ constexpr std::size_t kContext = 512;
 /// A random model of a few hundred kilobytes, written once.
 const std::string& model_file() {
   struct TemporaryModel {
-    std::string path = (std::filesystem::temp_directory_path() / ("quench-api-test-" + std::to_string(::getpid()) + ".gguf")).string();
+    ScratchFolder folder;
+    std::string path = folder / "model.gguf";
     TemporaryModel() { write_synthetic_model({.family = "qwen3", .size = "tiny", .format = "q8_0", .seed = 5}, path); }
-    ~TemporaryModel() { std::filesystem::remove(path); }
   };
   static const TemporaryModel model;
   return model.path;
@@ -202,11 +202,36 @@ TEST(Library, AnEmbeddingHasLengthOneAndDependsOnItsTextAlone) {
   (void)message_of([&] { (void)engine.embed(std::string(5000, 'x')); }, ErrorCode::kBadRequest);
 }
 
+TEST(Library, AScoreIsWhatAnAnswerWithTheSameTokensWasGiven) {
+  const Engine engine = tiny_engine();
+  Request request;
+  request.prompt_tokens = engine.model().tokenize("a prompt of some tokens");
+  request.max_tokens = 40;
+  request.ignore_end = true;
+  request.sampling.seed = 3;
+  request.top_log_probabilities = 2;
+  const Answer answer = engine.complete(request).at(0);
+  std::vector<Token> tokens = request.prompt_tokens;
+  tokens.insert(tokens.end(), answer.tokens.begin(), answer.tokens.end());
+  const auto scores = engine.score(tokens, 2);
+  ASSERT_EQ(scores.size(), tokens.size() - 1);
+  for (std::size_t i = 0; i < answer.tokens.size(); ++i) {
+    const auto& scored = scores[scores.size() - answer.tokens.size() + i];
+    const auto& drawn = answer.log_probabilities[i];
+    EXPECT_EQ(scored.chosen.token, answer.tokens[i]);
+    EXPECT_EQ(scored.chosen.log_probability, drawn.chosen.log_probability);
+    EXPECT_EQ(scored.top.at(1).token, drawn.top.at(1).token);
+  }
+  EXPECT_TRUE(engine.score(std::vector<Token>{1}).empty());
+  (void)message_of([&] { (void)engine.score({}); }, ErrorCode::kBadRequest);
+  (void)message_of([&] { (void)engine.score(std::vector<Token>(kContext + 1, 1)); }, ErrorCode::kBadRequest);
+  (void)message_of([&] { (void)engine.score(std::vector<Token>{1, 0xFFFFFFFF}); }, ErrorCode::kBadRequest);
+}
+
 TEST(Library, ASavedCacheServesTheNextEngine) {
-  const auto path = std::filesystem::path(testing::TempDir()) / ("quench_api_cache_" + std::to_string(::getpid()));
-  std::filesystem::remove(path);
+  const ScratchFolder folder;
   EngineOptions options;
-  options.saved_cache = path.string();
+  options.saved_cache = folder / "cache";
   std::string prompt;
   for (int i = 0; i < 100; ++i) prompt += "word " + std::to_string(i) + " ";
   prompt.resize(400);
@@ -220,7 +245,6 @@ TEST(Library, ASavedCacheServesTheNextEngine) {
   const Answer second = tiny_engine(options).complete(request_of(prompt, 10)).at(0);
   EXPECT_EQ(second.cached_tokens, second.prompt_tokens - 1);
   EXPECT_EQ(second.tokens, first.tokens);
-  std::filesystem::remove(path);
 }
 
 TEST(Library, StreamsAndConversationsKeepTheirEngine) {
@@ -382,6 +406,12 @@ TEST(CLibrary, TextsAndTokensAreHandedOver) {
   quench_free(back);
   std::vector<float> embedding(quench_model_embedding_size(c.model));
   EXPECT_EQ(quench_engine_embed(c.engine, "a text", embedding.data()), QUENCH_OK);
+  const std::array<std::uint32_t, 3> scored = {1, 2, 3};
+  std::array<float, 2> scores = {1.0f, 1.0f};
+  EXPECT_EQ(quench_engine_score(c.engine, scored.data(), scored.size(), scores.data()), QUENCH_OK);
+  EXPECT_LT(scores[0], 0.0f);
+  EXPECT_LT(scores[1], 0.0f);
+  EXPECT_EQ(quench_engine_score(c.engine, scored.data(), 0, scores.data()), QUENCH_BAD_REQUEST);
   EXPECT_NEAR(std::inner_product(embedding.begin(), embedding.end(), embedding.begin(), 0.0), 1.0, 1e-5);
 }
 

@@ -356,6 +356,15 @@ quench_status quench_engine_embed(const quench_engine* engine, const char* text,
   });
 }
 
+quench_status quench_engine_score(const quench_engine* engine, const uint32_t* tokens, size_t n_tokens, float* log_probabilities) {
+  return guarded([&] {
+    require(engine != nullptr && (log_probabilities != nullptr || n_tokens < 2), "an argument is NULL");
+    for (const auto& one : engine->engine.score(as_span(tokens, n_tokens, "tokens is NULL"))) {
+      *log_probabilities++ = one.chosen.log_probability;
+    }
+  });
+}
+
 void quench_sampling_init_sized(quench_sampling* sampling, size_t struct_size) {
   constexpr double kRecommended = std::numeric_limits<double>::quiet_NaN();
   quench_sampling full{};

@@ -11,6 +11,7 @@
 #include "engine/context_plan.h"
 #include "engine/embedding.h"
 #include "engine/file_hash.h"
+#include "engine/score.h"
 #include "kernels/compute.h"
 
 namespace quench::api {
@@ -97,6 +98,17 @@ std::vector<float> Engine::embed(std::string_view text) const {
       embedding = quench::embed(state_->forward, engine.prefix_cache(), tokens, model.model.config().pooling);
     });
     return embedding;
+  });
+}
+
+std::vector<TokenLogProbabilities> Engine::score(std::span<const Token> tokens, std::size_t top) const {
+  return translating([&] {
+    std::vector<quench::TokenLogProbabilities> found;
+    state_->thread.between_steps([&](BatchEngine& engine) { found = quench::score(state_->forward, engine.prefix_cache(), tokens, top); });
+    std::vector<TokenLogProbabilities> scores;
+    scores.reserve(found.size());
+    for (const auto& one : found) scores.push_back(to_log_probabilities(one, *state_->model.state_->tokenizer));
+    return scores;
   });
 }
 

@@ -19,13 +19,7 @@ void normalize_length(std::vector<double>& sum, std::vector<float>& out) {
 
 std::vector<float> embed(Forward& forward, PrefixCache& prefix, std::span<const Token> tokens, Pooling pooling) {
   if (tokens.empty()) throw_bad_request("the text to embed is empty");
-  KvCache& cache = prefix.cache();
-  KvSequence sequence(cache);
-  const std::uint64_t needed = sequence.bytes_needed(tokens.size(), forward.chunk());
-  // Nobody's pages leave for a text that does not fit even so.
-  const bool fits = tokens.size() <= cache.context() && needed <= cache.free_bytes() + prefix.stats().idle_bytes;
-  if (fits) prefix.make_room(needed);
-  sequence.check_room(tokens.size(), forward.chunk());
+  KvSequence sequence = prefix.scratch_sequence(tokens.size(), forward.chunk());
   std::vector<double> sum(forward.model().config().n_embed, 0.0);
   forward.prefill_hidden(sequence, 0, tokens, [&](std::size_t row, std::span<const float> hidden) {
     const bool wanted = pooling == Pooling::kMean || row == (pooling == Pooling::kFirst ? 0 : tokens.size() - 1);

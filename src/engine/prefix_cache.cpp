@@ -225,6 +225,15 @@ bool PrefixCache::remove_oldest() {
   return true;
 }
 
+KvSequence PrefixCache::scratch_sequence(std::size_t n_tokens, std::size_t chunk) {
+  KvSequence sequence(cache_);
+  const std::uint64_t needed = sequence.bytes_needed(n_tokens, chunk);
+  // Nobody's pages leave for tokens that do not fit even so.
+  if (n_tokens <= cache_.context() && needed <= cache_.free_bytes() + stats().idle_bytes) make_room(needed);
+  sequence.check_room(n_tokens, chunk);
+  return sequence;
+}
+
 bool PrefixCache::make_room(std::uint64_t bytes) {
   while (cache_.free_bytes() < bytes) {
     if (!remove_oldest()) return false;

@@ -71,6 +71,10 @@ class PrefixCache {
   void restore(std::vector<RestoredPrefixPage> pages);
   [[nodiscard]] KvCache& cache() const noexcept { return cache_; }
 
+  /// An empty sequence for so many tokens, computed `chunk` at a time and then forgotten; idle pages make room for it. Throws
+  /// Error(kBadRequest) for more than the context, Error(kOutOfMemory) when running answers hold the pages.
+  [[nodiscard]] KvSequence scratch_sequence(std::size_t n_tokens, std::size_t chunk);
+
   /// Gives up idle pages until the cache has `bytes` free; whether it has. Those that do not help stay.
   bool make_room(std::uint64_t bytes);
   /// Gives up everything that no sequence uses.

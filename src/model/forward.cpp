@@ -116,25 +116,24 @@ std::span<const float> Forward::decode(KvSequence& sequence, std::size_t pos0, T
   return prefill(sequence, pos0, std::span(&token, 1));
 }
 
-void Forward::prefill_all(KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens, const LogitSink& sink) {
+void Forward::in_chunks(KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens, const ChunkWork& work) {
   const ScopedFloatControl float_control;
   check_start(sequence, pos0);
   check_request({&sequence, tokens}, chunk());
-  for (std::size_t done = 0; done < tokens.size();) {
-    const std::size_t n = std::min(chunk(), tokens.size() - done);
-    const SequenceTokens request{&sequence, tokens.subspan(done, n), Wanted::kAll};
-    run_step({&request, 1}, [&](std::size_t, std::size_t row, std::span<const float> values) { sink(done + row, values); });
-    done += n;
+  for (std::size_t done = 0; done < tokens.size(); done += chunk()) {
+    work(done, {&sequence, tokens.subspan(done, std::min(chunk(), tokens.size() - done)), Wanted::kAll});
   }
 }
 
+void Forward::prefill_all(KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens, const LogitSink& sink) {
+  in_chunks(sequence, pos0, tokens, [&](std::size_t done, const SequenceTokens& request) {
+    run_step({&request, 1}, [&](std::size_t, std::size_t row, std::span<const float> values) { sink(done + row, values); });
+  });
+}
+
 void Forward::prefill_hidden(KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens, const LogitSink& sink) {
-  const ScopedFloatControl float_control;
-  check_start(sequence, pos0);
-  check_request({&sequence, tokens}, chunk());
-  for (std::size_t done = 0; done < tokens.size();) {
-    const std::size_t n = std::min(chunk(), tokens.size() - done);
-    const SequenceTokens request{&sequence, tokens.subspan(done, n), Wanted::kAll};
+  in_chunks(sequence, pos0, tokens, [&](std::size_t done, const SequenceTokens& request) {
+    const std::size_t n = request.tokens.size();
     sequence.prepare(n);
     Step step(model_, compute_, *scratch_, {&request, 1});
     step.run();
@@ -145,8 +144,7 @@ void Forward::prefill_hidden(KvSequence& sequence, std::size_t pos0, std::span<c
       sink(done + row, values);
     }
     sequence.advance(n);
-    done += n;
-  }
+  });
 }
 
 }  // namespace quench

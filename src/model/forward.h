@@ -76,6 +76,8 @@ class Forward {
   void check_request(const SequenceTokens& request, std::size_t chunk_rows) const;
   static void check_start(const KvSequence& sequence, std::size_t pos0);
   void run_step(std::span<const SequenceTokens> requests, const StepSink& sink);
+  using ChunkWork = std::function<void(std::size_t done, const SequenceTokens& request)>;
+  void in_chunks(KvSequence& sequence, std::size_t pos0, std::span<const TokenId> tokens, const ChunkWork& work);
 
   const Model& model_;
   Compute compute_;
