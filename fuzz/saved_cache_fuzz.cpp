@@ -2,8 +2,6 @@
 // restored to prefixes that are found again, with a file that holds them still and takes a new save. Built without checksums, which nobody
 // guesses. usage: saved_cache_fuzz NEW_CORPUS tests/corpus/saved_cache
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +11,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/scratch_folder.h"
 #include "engine/saved_cache.h"
 
 namespace {
@@ -57,8 +56,8 @@ void check(const std::filesystem::path& path) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("quench_saved_cache_fuzz_" + std::to_string(::getpid()));
+  static const quench::ScratchFolder folder;
+  static const std::filesystem::path path = folder / "cache";
   if (size == 0) return 0;
   std::filesystem::remove(path);
   if (data[0] % 2 == 0) SavedCache(path, owner(), kLimitBytes);  // makes the header

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "base/random.h"
+#include "base/scratch_folder.h"
 #include "base/thread_pool.h"
 #include "gguf/reader.h"
-#include "gguf/scratch_folder.h"
 #include "model/forward.h"
 #include "model/model.h"
 #include "model/synth.h"
@@ -59,7 +59,7 @@ Hashes compute(const Case& entry, const KernelTable& kernels, const std::filesys
   write_synthetic_model(spec, path);
 
   Hash file;
-  const std::vector<char> bytes = gguf::bytes_of(path);
+  const std::vector<char> bytes = bytes_of(path);
   file.add(std::as_bytes(std::span(bytes)));
   ThreadPool pool(2);
   const Model model = Model::load(gguf::Reader(path), {}, pool);

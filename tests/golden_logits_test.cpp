@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "gguf/scratch_folder.h"
+#include "base/scratch_folder.h"
 #include "kernels/tables_under_test.h"
 
 namespace quench::golden {
@@ -14,7 +14,7 @@ std::filesystem::path golden_file() { return std::filesystem::path(QUENCH_SOURCE
 
 /// The file is made by this test itself, from the scalar definition: QUENCH_UPDATE_GOLDEN=1 (`./dev golden`).
 TEST(GoldenLogits, EveryFormatAndFamilyGivesThePinnedBitsOnEveryInstructionSet) {
-  const gguf::ScratchFolder scratch;
+  const ScratchFolder scratch;
   const std::filesystem::path folder = scratch / "";
   if (std::getenv("QUENCH_UPDATE_GOLDEN") != nullptr) {
     std::map<std::string, Hashes> made;

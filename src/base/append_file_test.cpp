@@ -5,18 +5,14 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/scratch_folder.h"
 
 namespace quench {
 namespace {
 
-std::filesystem::path fresh(const char* name) {
-  const auto path = std::filesystem::path(testing::TempDir()) / name;
-  std::filesystem::remove_all(path);
-  return path;
-}
-
 TEST(AppendFile, GrowsByPiecesAndKeepsWhatWasThere) {
-  const auto path = fresh("quench_append_test");
+  const ScratchFolder folder;
+  const auto path = folder / "file";
   std::ofstream(path) << "old\n";
   {
     AppendFile file(path);
@@ -31,12 +27,14 @@ TEST(AppendFile, GrowsByPiecesAndKeepsWhatWasThere) {
 }
 
 TEST(AppendFile, IsMadeWhenItIsMissing) {
-  const AppendFile file(fresh("quench_append_new"));
+  const ScratchFolder folder;
+  const AppendFile file(folder / "file");
   EXPECT_EQ(file.contents(), "");
 }
 
 TEST(AppendFile, TwoWritersAtATimeAreRefused) {
-  const auto path = fresh("quench_append_twice");
+  const ScratchFolder folder;
+  const auto path = folder / "file";
   const AppendFile first(path);
   try {
     const AppendFile second(path);

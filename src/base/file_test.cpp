@@ -9,17 +9,10 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/scratch_folder.h"
 
 namespace quench {
 namespace {
-
-std::filesystem::path scratch(const char* name) { return std::filesystem::path(testing::TempDir()) / name; }
-
-/// The same, and nothing lies there.
-std::filesystem::path fresh(const char* name) {
-  std::filesystem::remove_all(scratch(name));
-  return scratch(name);
-}
 
 std::string error_text(const std::function<void()>& action) {
   try {
@@ -33,7 +26,8 @@ std::string error_text(const std::function<void()>& action) {
 void write(const std::filesystem::path& path, std::string_view text) { std::ofstream(path, std::ios::binary) << text; }
 
 TEST(File, ReadsAtAnOffsetAndSaysWhereTheFileEnds) {
-  const auto path = scratch("quench_file_test");
+  const ScratchFolder scratch;
+  const auto path = scratch / "file";
   write(path, "0123456789");
   const File file(path);
   EXPECT_EQ(file.size_bytes(), 10u);
@@ -66,13 +60,15 @@ TEST(File, AMissingFileAndADirectoryAreNamed) {
 }
 
 TEST(File, AFifoIsRefusedWithoutWaitingForItsWriter) {
-  const auto path = fresh("quench_file_fifo");
+  const ScratchFolder scratch;
+  const auto path = scratch / "file";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   EXPECT_EQ(error_text([&] { const File file(path); }), path.string() + ": is a fifo, not a regular file");
 }
 
 TEST(FileWriter, AnUncommittedFileLeavesTheOldOneAndNoTrace) {
-  const auto path = scratch("quench_writer_test");
+  const ScratchFolder scratch;
+  const auto path = scratch / "file";
   write(path, "old");
   {
     FileWriter writer(path);
@@ -89,7 +85,8 @@ TEST(FileWriter, AnUncommittedFileLeavesTheOldOneAndNoTrace) {
 }
 
 TEST(FileWriter, WritesStraightIntoAFifoAndLeavesItInPlace) {
-  const auto path = fresh("quench_writer_fifo");
+  const ScratchFolder scratch;
+  const auto path = scratch / "file";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   std::string received;
   std::thread reader([&] { received = read_text(path.string(), 100); });
@@ -104,7 +101,8 @@ TEST(FileWriter, WritesStraightIntoAFifoAndLeavesItInPlace) {
 }
 
 TEST(FileWriter, FollowsSymbolicLinksToTheFileThatTheyMean) {
-  const auto folder = fresh("quench_writer_links");
+  const ScratchFolder scratch;
+  const auto folder = scratch / "folder";
   std::filesystem::create_directory(folder);
   write(folder / "there", "old");
   for (const char* target : {"there", "not_yet"}) {
@@ -119,7 +117,8 @@ TEST(FileWriter, FollowsSymbolicLinksToTheFileThatTheyMean) {
 }
 
 TEST(FileWriter, KeepsThePermissionsOfTheFileThatItReplaces) {
-  const auto path = fresh("quench_writer_permissions");
+  const ScratchFolder scratch;
+  const auto path = scratch / "file";
   write(path, "old");
   constexpr auto kOwnerOnly = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
   std::filesystem::permissions(path, kOwnerOnly);
@@ -130,17 +129,19 @@ TEST(FileWriter, KeepsThePermissionsOfTheFileThatItReplaces) {
 
 TEST(FileWriter, RefusesWhatMayNotBeWritten) {
   EXPECT_NE(error_text([] { FileWriter writer(testing::TempDir()); }).find("directory"), std::string::npos);
-  const auto missing = fresh("quench_no_such_folder") / "file";
+  const ScratchFolder scratch;
+  const auto missing = scratch / "folder" / "file";
   EXPECT_EQ(error_text([&] { FileWriter writer(missing); }), missing.string() + ": cannot create: No such file or directory");
   if (::geteuid() == 0) GTEST_SKIP() << "root may write any file";
-  const auto path = fresh("quench_writer_read_only");
+  const auto path = scratch / "file";
   write(path, "old");
   std::filesystem::permissions(path, std::filesystem::perms::owner_read);
   EXPECT_NE(error_text([&] { FileWriter writer(path); }).find("Permission denied"), std::string::npos);
 }
 
 TEST(FileWriter, AnInterruptRemovesTheUnfinishedFileAndLeavesTheOldOne) {
-  const auto folder = fresh("quench_writer_interrupt");
+  const ScratchFolder scratch;
+  const auto folder = scratch / "folder";
   std::filesystem::create_directory(folder);
   write(folder / "file", "old");
   FileWriter writer(folder / "file");
@@ -151,7 +152,8 @@ TEST(FileWriter, AnInterruptRemovesTheUnfinishedFileAndLeavesTheOldOne) {
 }
 
 TEST(ReadText, ReadsAFifoToItsEndAndRefusesAFolder) {
-  const auto path = fresh("quench_text_fifo");
+  const ScratchFolder scratch;
+  const auto path = scratch / "file";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   std::thread sender([&] { write(path, "12345"); });
   EXPECT_EQ(read_text(path.string(), 5), "12345");
@@ -160,14 +162,16 @@ TEST(ReadText, ReadsAFifoToItsEndAndRefusesAFolder) {
 }
 
 TEST(ReadText, RefusesAFileAboveTheLimit) {
-  const auto path = scratch("quench_limit_test");
+  const ScratchFolder scratch;
+  const auto path = scratch / "file";
   write(path, "12345");
   EXPECT_EQ(read_text(path.string(), 5), "12345");
   EXPECT_THROW((void)read_text(path.string(), 4), Error);
 }
 
 TEST(MappedFile, ShowsTheBytesAndSurvivesRelease) {
-  const auto path = scratch("quench_map_test");
+  const ScratchFolder scratch;
+  const auto path = scratch / "file";
   write(path, std::string(20000, 'x'));
   const MappedFile mapped(path);
   ASSERT_EQ(mapped.bytes().size(), 20000u);

@@ -1,23 +1,23 @@
 #include "engine/file_hash.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include "base/scratch_folder.h"
 
 namespace quench {
 namespace {
 
 std::array<std::uint64_t, 2> hash_of(const std::vector<std::string>& contents, int threads) {
+  const ScratchFolder folder;
   std::vector<File> files;
   for (std::size_t i = 0; i < contents.size(); ++i) {
-    const auto path = std::filesystem::path(testing::TempDir()) / ("quench_hash_" + std::to_string(::getpid()) + "_" + std::to_string(i));
+    const auto path = folder / std::to_string(i);
     std::ofstream(path, std::ios::binary) << contents[i];
     files.emplace_back(path);
-    std::filesystem::remove(path);
   }
   ThreadPool pool(threads);
   return hash_files(files, pool);

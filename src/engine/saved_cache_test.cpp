@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/scratch_folder.h"
 #include "engine/token_pages.h"
 
 namespace quench {
@@ -19,12 +20,6 @@ namespace {
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
 constexpr std::size_t kHeaderBytes = 64;
 constexpr std::size_t kRecordHeaderBytes = 304;
-
-std::filesystem::path fresh(const std::string& name) {
-  const auto path = std::filesystem::path(testing::TempDir()) / ("quench_saved_" + name + "_" + std::to_string(::getpid()));
-  std::filesystem::remove(path);
-  return path;
-}
 
 SavedCacheOwner owner(const std::vector<std::size_t>& windows = {0}) {
   return {.model_hash = {1, 2}, .layout = SimulatedBackend::layout(windows), .n_vocab = 100'000};
@@ -53,7 +48,8 @@ void expect_right(TokenPages& pages, const std::vector<Token>& tokens) {
 }
 
 TEST(SavedCache, ARestartFindsWhatWasComputed) {
-  const auto path = fresh("restart");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const auto system = tokens_from(0, 150);
   const auto one = system + tokens_from(1000, 100);
   const auto other = system + tokens_from(2000, 30);
@@ -76,7 +72,8 @@ TEST(SavedCache, ARestartFindsWhatWasComputed) {
 }
 
 TEST(SavedCache, ASecondSaveAppendsOnlyWhatIsNew) {
-  const auto path = fresh("append");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   TokenPages pages(1 << 20);
   SavedCache saved(path, owner(), kNoLimit);
   const auto turn = tokens_from(0, 130);
@@ -94,7 +91,8 @@ TEST(SavedCache, ASecondSaveAppendsOnlyWhatIsNew) {
 }
 
 TEST(SavedCache, AProgramThatRestoredLessStillAppendsToWhatIsThere) {
-  const auto path = fresh("less");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const auto tokens = tokens_from(0, 640);
   {
     TokenPages pages(1 << 20);
@@ -111,7 +109,8 @@ TEST(SavedCache, AProgramThatRestoredLessStillAppendsToWhatIsThere) {
 }
 
 TEST(SavedCache, WithLittleRoomTheLastSavedComeBack) {
-  const auto path = fresh("room");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const auto old = tokens_from(0, 256);
   const auto recent = tokens_from(1000, 128);
   TokenPages pages(1 << 20);
@@ -128,7 +127,8 @@ TEST(SavedCache, WithLittleRoomTheLastSavedComeBack) {
 }
 
 TEST(SavedCache, ThePageThatWasUsedLastIsGivenUpLast) {
-  const auto path = fresh("order");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const auto often = tokens_from(0, 128);
   TokenPages pages(1 << 20);
   pages.keep(often);
@@ -142,7 +142,8 @@ TEST(SavedCache, ThePageThatWasUsedLastIsGivenUpLast) {
 }
 
 TEST(SavedCache, AdaptersStayApart) {
-  const auto path = fresh("adapters");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const auto tokens = tokens_from(0, 100);
   TokenPages pages(1 << 20);
   KvSequence sequence(pages.cache);
@@ -156,7 +157,8 @@ TEST(SavedCache, AdaptersStayApart) {
 }
 
 TEST(SavedCache, WindowedPagesThatComeLaterAreAdded) {
-  const auto path = fresh("windows");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const auto tokens = tokens_from(0, 320);
   TokenPages pages(1 << 20, {0, 70});
   // In one step: only the last windowed pages are there.
@@ -172,7 +174,7 @@ TEST(SavedCache, WindowedPagesThatComeLaterAreAdded) {
   saved.save(pages.prefix);
   EXPECT_EQ(saved.size_bytes(), size + 3 * (kRecordHeaderBytes + kPageBytes + 8));
   TokenPages again(1 << 20, {0, 70});
-  EXPECT_EQ(SavedCache(fresh("other"), owner({0, 70}), kNoLimit).restore(again.prefix), 0u);
+  EXPECT_EQ(SavedCache(folder / "other", owner({0, 70}), kNoLimit).restore(again.prefix), 0u);
   EXPECT_EQ(saved.restore(again.prefix), 320u);
   const auto fork = std::vector<Token>(tokens.begin(), tokens.begin() + 200) + tokens_from(5000, 100);
   EXPECT_EQ(again.prefix.match_length(fork), 200u);
@@ -180,7 +182,8 @@ TEST(SavedCache, WindowedPagesThatComeLaterAreAdded) {
 }
 
 TEST(SavedCache, PagesThatEveryWindowHasPassedAreKeptAsPlaces) {
-  const auto path = fresh("all_windowed");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const auto tokens = tokens_from(0, 320);
   TokenPages pages(1 << 20, {70});
   pages.keep(tokens);
@@ -198,7 +201,8 @@ TEST(SavedCache, PagesThatEveryWindowHasPassedAreKeptAsPlaces) {
 }
 
 TEST(SavedCache, WhatCouldNeverBeAskedForIsNotRestored) {
-  const auto path = fresh("deep");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   TokenPages pages(1 << 20);
   pages.keep(tokens_from(0, 640));
   SavedCache(path, owner(), kNoLimit).save(pages.prefix);
@@ -208,7 +212,8 @@ TEST(SavedCache, WhatCouldNeverBeAskedForIsNotRestored) {
 }
 
 TEST(SavedCache, AFileThatHoldsAllItMayIsNotWrittenAgainForNothing) {
-  const auto path = fresh("full");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const std::uint64_t limit = kHeaderBytes + 3 * (kRecordHeaderBytes + kPageBytes + 8);
   TokenPages pages(1 << 20);
   SavedCache saved(path, owner(), limit);
@@ -222,7 +227,8 @@ TEST(SavedCache, AFileThatHoldsAllItMayIsNotWrittenAgainForNothing) {
 }
 
 TEST(SavedCache, TheFileStaysWithinItsLimitAndKeepsWhatWasUsedLast) {
-  const auto path = fresh("limit");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const std::uint64_t record = kRecordHeaderBytes + kPageBytes + 8;
   const std::uint64_t limit = kHeaderBytes + 5 * record;
   TokenPages pages(1 << 20);
@@ -242,7 +248,8 @@ TEST(SavedCache, TheFileStaysWithinItsLimitAndKeepsWhatWasUsedLast) {
 }
 
 TEST(SavedCache, AnotherOwnerIsRefusedByWhatDiffers) {
-  const auto path = fresh("owner");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   TokenPages pages(1 << 20);
   pages.keep(tokens_from(0, 70));
   SavedCache(path, owner(), kNoLimit).save(pages.prefix);
@@ -261,7 +268,8 @@ TEST(SavedCache, AnotherOwnerIsRefusedByWhatDiffers) {
 
 TEST(SavedCache, AFileOfSomethingElseStaysAsItIs) {
   for (const std::string& text : {std::string("notes"), std::string(500, 'x')}) {
-    const auto path = fresh("notes");
+    const ScratchFolder folder;
+    const auto path = folder / "cache";
     write_file(path, text);
     expect_refused([&] { SavedCache(path, owner(), kNoLimit); }, "is no saved cache");
     EXPECT_EQ(read_file(path), text);
@@ -269,7 +277,8 @@ TEST(SavedCache, AFileOfSomethingElseStaysAsItIs) {
 }
 
 TEST(SavedCache, AWrongByteAnywhereIsRefused) {
-  const auto path = fresh("damage");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const auto tokens = tokens_from(0, 150);
   {
     TokenPages pages(1 << 20);
@@ -296,7 +305,8 @@ TEST(SavedCache, AWrongByteAnywhereIsRefused) {
 }
 
 TEST(SavedCache, AFileThatEndsAnywhereGivesItsWholeRecords) {
-  const auto path = fresh("torn");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const auto tokens = tokens_from(0, 300);
   {
     TokenPages pages(1 << 20);
@@ -320,7 +330,8 @@ TEST(SavedCache, AFileThatEndsAnywhereGivesItsWholeRecords) {
 
 TEST(SavedCache, AKillDuringSavingLosesAtMostTheTail) {
   // A child saves turn after turn, starting the file anew when it is full, until it is killed at a moment of chance.
-  const auto path = fresh("kill");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   Xoshiro256 random(11);
   std::size_t restored = 0;
   for (int round = 0; round < 200; ++round) {
@@ -355,13 +366,15 @@ TEST(SavedCache, AKillDuringSavingLosesAtMostTheTail) {
 }
 
 TEST(SavedCache, OneProgramAtATime) {
-  const auto path = fresh("lock");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const SavedCache saved(path, owner(), kNoLimit);
   EXPECT_THROW(SavedCache(path, owner(), kNoLimit), Error);
 }
 
 TEST(SavedCache, NobodyElseMayReadIt) {
-  const auto path = fresh("mode");
+  const ScratchFolder folder;
+  const auto path = folder / "cache";
   const SavedCache saved(path, owner(), kNoLimit);
   EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "base/scratch_folder.h"
 #include "base/thread_pool.h"
 #include "gguf/reader.h"
 #include "kernels/compute.h"
@@ -38,14 +36,14 @@ class TinyModel {
 
  private:
   explicit TinyModel(const std::string& family) : pool_(std::make_unique<ThreadPool>(1)) {
-    const auto path = std::filesystem::temp_directory_path() / ("quench-tiny-" + family + "-" + std::to_string(::getpid()) + ".gguf");
+    const ScratchFolder folder;
+    const auto path = folder / "model.gguf";
     write_synthetic_model({.family = family, .size = "tiny", .format = "q8_0", .seed = 3}, path);
     {
       const gguf::Reader reader(path);
       model_ = std::make_unique<Model>(Model::load(reader, {}, *pool_));
       tokenizer_ = Tokenizer::from_metadata(reader.metadata());
     }
-    std::filesystem::remove(path);
   }
 
   std::unique_ptr<ThreadPool> pool_;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/scratch_folder.h"
 #include "gguf/reader.h"
 #include "gguf/rewrite.h"
-#include "gguf/scratch_folder.h"
 
 namespace quench::gguf {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "gguf/scratch_folder.h"
+#include "base/scratch_folder.h"
 #include "gguf/split_name.h"
 #include "gguf/writer.h"
 

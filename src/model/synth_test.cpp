@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/scratch_folder.h"
 #include "gguf/reader.h"
-#include "gguf/scratch_folder.h"
 #include "model/synth_geometry.h"
 #include "model/synth_recipe.h"
 #include "model/synth_vocabulary.h"
@@ -25,9 +25,7 @@
 namespace quench {
 namespace {
 
-using gguf::bytes_of;
 using gguf::Reader;
-using gguf::ScratchFolder;
 using gguf::TensorInfo;
 
 std::string refusal_of(const SynthSpec& spec) {

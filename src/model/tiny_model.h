@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "gguf/scratch_folder.h"
+#include "base/scratch_folder.h"
 #include "gguf/writer.h"
 #include "model/forward.h"
 #include "quant/format.h"
@@ -91,7 +91,7 @@ class TinyModel {
 
   /// Written and loaded.
   [[nodiscard]] Model load(ThreadPool& pool, const LoadOptions& options = {}) const {
-    const gguf::ScratchFolder folder;
+    const ScratchFolder folder;
     write(folder / "tiny.gguf");
     const gguf::Reader reader(folder / "tiny.gguf");
     return Model::load(reader, options, pool);

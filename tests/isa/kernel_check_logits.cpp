@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "../golden_logits.h"
-#include "gguf/scratch_folder.h"
+#include "base/scratch_folder.h"
 #include "kernel_check.h"
 
 namespace quench::kernel_check {
@@ -16,7 +16,7 @@ bool check_golden_logits(const KernelTable& kernels, const KernelTable&) {
     return false;
   }
   const auto pinned = golden::read(file);
-  const gguf::ScratchFolder scratch;
+  const ScratchFolder scratch;
   bool same = !pinned.empty();
   for (const golden::Case& entry : golden::cases()) {
     const auto expected = pinned.find(entry.name());

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace quench::gguf {
+namespace quench {
 
 /// A folder for one test, removed with all that is in it. Test code only.
 class ScratchFolder {
@@ -32,7 +32,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-inline std::vector<char> bytes_of(const std::filesystem::path& path) {
+[[nodiscard]] inline std::vector<char> bytes_of(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
@@ -41,4 +41,4 @@ inline void store(const std::filesystem::path& path, const std::vector<char>& by
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-}  // namespace quench::gguf
+}  // namespace quench
