@@ -19,7 +19,7 @@ expect() {  # expect TEXT COMMAND...: the command's output holds the text
 }
 
 cmake --install "$build" --prefix "$work/prefix" >/dev/null
-cmake -S examples -B "$work/examples" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
+cmake -S examples -B "$work/examples" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_C_FLAGS="-Wall -Wextra -Werror -pedantic" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror -pedantic" >/dev/null
 cmake --build "$work/examples" >/dev/null
 question="What is the capital of France?"
