@@ -33,6 +33,9 @@ class AnswerRecord {
   [[nodiscard]] const TokenLogProbabilities* last_log_probabilities() const noexcept;
   /// The text that was still held, once the engine has ended the answer.
   std::string finish(const AnswerReport& report);
+  /// Instead of what finish said.
+  void fail(std::exception_ptr error) noexcept { error_ = std::move(error); }
+  [[nodiscard]] bool failed() const noexcept { return error_ != nullptr; }
   /// After finish.
   [[nodiscard]] FinishReason finish_reason() const noexcept { return result_.finish; }
   /// After finish, once. Throws what made the answer fail.

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <mutex>
+#include <new>
 #include <utility>
 
-#include "base/error.h"
 #include "engine/answer_record.h"
 
 namespace quench {
@@ -18,14 +18,27 @@ struct AnswerStream::State {
 
   mutable std::mutex mutex;
   std::condition_variable changed;
-  std::deque<AnswerEvent> events;
+  std::list<AnswerEvent> events;
+  /// One for each answer that runs: an end is told even when there is no memory.
+  std::list<AnswerEvent> ends;
   std::size_t n_running = 0;
 
   void add(AnswerEvent event) {
+    std::list<AnswerEvent> one;
+    one.push_back(std::move(event));
     {
       const std::lock_guard lock(mutex);
-      if (event.kind == AnswerEvent::Kind::kEnd) n_running -= 1;
-      events.push_back(std::move(event));
+      events.splice(events.end(), one);
+    }
+    changed.notify_one();
+  }
+  /// Never allocates.
+  void add_end(AnswerEvent event) noexcept {
+    {
+      const std::lock_guard lock(mutex);
+      ends.front() = std::move(event);
+      events.splice(events.end(), ends, ends.begin());
+      n_running -= 1;
     }
     changed.notify_one();
   }
@@ -47,7 +60,7 @@ class AnswerStream::Listener final : public RequestListener {
     if (std::ranges::find(ended_, false) == ended_.end()) return;
     AnswerReport report;
     report.end = AnswerEnd::kFailed;
-    report.error = std::make_exception_ptr(Error(ErrorKind::kOutOfMemory, "the engine has no memory for the request"));
+    report.error = std::make_exception_ptr(std::bad_alloc());
     for (std::size_t answer = 0; answer < ended_.size(); ++answer) {
       if (!ended_[answer]) end(answer, report);
     }
@@ -72,10 +85,15 @@ class AnswerStream::Listener final : public RequestListener {
   void end(std::size_t answer, const AnswerReport& report) noexcept {
     ended_[answer] = true;
     AnswerRecord& record = state_->records[answer];
-    AnswerEvent event{.kind = AnswerEvent::Kind::kEnd, .answer = answer, .text = record.finish(report)};
+    AnswerEvent event{.kind = AnswerEvent::Kind::kEnd, .answer = answer};
+    try {
+      event.text = record.finish(report);
+    } catch (...) {
+      record.fail(std::current_exception());
+    }
     event.finish = record.finish_reason();
-    event.failed = report.error != nullptr;
-    state_->add(std::move(event));
+    event.failed = record.failed();
+    state_->add_end(std::move(event));
   }
 
   std::shared_ptr<State> state_;
@@ -91,6 +109,7 @@ AnswerStream::AnswerStream(EngineThread& engine, const Tokenizer& tokenizer, Str
   submitted.adapter = request.adapter;
   for (std::size_t i = 0; i < submitted.samplers.size(); ++i) state_->records.emplace_back(tokenizer, request.options);
   state_->samplers.resize(submitted.samplers.size());
+  state_->ends.resize(submitted.samplers.size());
   state_->n_running = submitted.samplers.size();
   submitted.listener = std::make_unique<Listener>(state_);
   id_ = engine.submit(std::move(submitted));
@@ -135,7 +154,7 @@ GenerationResult AnswerStream::take(std::size_t answer) { return state_->records
 
 Sampler AnswerStream::take_sampler(std::size_t answer) {
   auto& sampler = state_->samplers[answer];
-  if (!sampler) throw_out_of_memory("the engine has no memory for the request");
+  if (!sampler) throw std::bad_alloc();
   return std::move(*sampler);
 }
 
