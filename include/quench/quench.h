@@ -40,6 +40,9 @@ typedef enum quench_status {
 QUENCH_C_API const char* quench_version(void);
 /* What went wrong in this thread's last call that failed; "" when none did. Valid until the thread's next call. */
 QUENCH_C_API const char* quench_last_error(void);
+/* Gives what quench has to say beside its results (warnings, in this version) to on_warning instead of stderr: one message at a time, from
+   whichever thread it concerns, for the whole process. NULL: stderr again. It must not call quench. */
+QUENCH_C_API void quench_on_warning(void (*on_warning)(const char* message, void* user), void* user);
 /* Frees what a function has handed over, where it says so. */
 QUENCH_C_API void quench_free(void* memory);
 
@@ -55,6 +58,7 @@ typedef struct quench_model_options {
   /* Bytes read so far; may be NULL. */
   void (*progress)(uint64_t done, uint64_t total, void* user);
   void* progress_user;
+  const char* pretokenizer; /* instead of the file's; NULL: as the file says */
 } quench_model_options;
 
 QUENCH_C_API void quench_model_options_init_sized(quench_model_options* options, size_t struct_size);

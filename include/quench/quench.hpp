@@ -34,6 +34,10 @@ namespace quench::api {
 /// "0.1.0"
 [[nodiscard]] QUENCH_API std::string_view version() noexcept;
 
+/// Gives what quench has to say beside its results (warnings, in this version) to `receiver` instead of stderr: one message at a time, from
+/// whichever thread it concerns, for the whole process. Empty: stderr again. It must not call quench, nor throw.
+QUENCH_API void on_warning(std::function<void(std::string_view message)> receiver);
+
 enum class ErrorCode {
   kBadRequest = 2,   ///< wrong usage, an impossible request, a context overflow
   kBadFile = 3,      ///< the file is damaged, truncated or contradicts itself
@@ -69,6 +73,7 @@ struct ModelOptions {
   int threads = 0;              ///< for loading; 0: the physical cores that this process may use
   std::size_t window = 0;       ///< sliding window of so many positions in every layer; 0: as the file says
   std::string chat_template{};  ///< chatml, llama3, gemma, gemma4; empty: what the file calls for
+  std::string pretokenizer{};   ///< instead of the file's; empty: as the file says
   std::function<void(std::uint64_t done, std::uint64_t total)> progress{};  ///< bytes read so far
 };
 

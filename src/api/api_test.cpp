@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/log.h"
 #include "base/scratch_folder.h"
 #include "model/synth.h"
 #include "quench/quench.h"
@@ -200,6 +201,25 @@ TEST(Library, AnEmbeddingHasLengthOneAndDependsOnItsTextAlone) {
   EXPECT_NE(a, b);
   EXPECT_EQ(engine.embed("a text"), a);
   (void)message_of([&] { (void)engine.embed(std::string(5000, 'x')); }, ErrorCode::kBadRequest);
+}
+
+TEST(Library, WarningsGoToWhomTheProgramNames) {
+  std::vector<std::string> received;
+  on_warning([&](std::string_view message) { received.emplace_back(message); });
+  log_warning("to C++");
+  quench_on_warning([](const char* message, void* user) { static_cast<std::vector<std::string>*>(user)->emplace_back(message); },
+                    &received);
+  log_warning("to C");
+  quench_on_warning(nullptr, nullptr);
+  EXPECT_EQ(received, (std::vector<std::string>{"to C++", "to C"}));
+}
+
+TEST(Library, APretokenizerOtherThanTheFilesIsTakenByName) {
+  const Model own = tiny_model();
+  const Model other = Model::load(model_file(), {.threads = 1, .pretokenizer = "gpt-2"});
+  EXPECT_EQ(other.detokenize(other.tokenize("12345")), own.detokenize(own.tokenize("12345")));
+  const std::string message = message_of([] { (void)Model::load(model_file(), {.pretokenizer = "nonsense"}); }, ErrorCode::kBadRequest);
+  EXPECT_NE(message.find("qwen2"), std::string::npos) << message;
 }
 
 TEST(Library, AScoreIsWhatAnAnswerWithTheSameTokensWasGiven) {

@@ -241,6 +241,10 @@ quench_status take_turn(quench_conversation* conversation, quench_on_text on_tex
 extern "C" {
 
 const char* quench_version(void) { return api::version().data(); }
+void quench_on_warning(void (*on_warning)(const char* message, void* user), void* user) {
+  if (on_warning == nullptr) return api::on_warning({});
+  api::on_warning([=](std::string_view message) { on_warning(std::string(message).c_str(), user); });
+}
 const char* quench_last_error(void) { return last_error.c_str(); }
 void quench_free(void* memory) { std::free(memory); }
 
@@ -258,6 +262,7 @@ quench_status quench_model_load(const char* path, const quench_model_options* op
     to.threads = from.threads;
     to.window = from.window;
     to.chat_template = text_or_empty(from.chat_template);
+    to.pretokenizer = text_or_empty(from.pretokenizer);
     if (from.progress != nullptr)
       to.progress = [from](std::uint64_t done, std::uint64_t total) { from.progress(done, total, from.progress_user); };
     *model = new quench_model{api::Model::load(path, to)};

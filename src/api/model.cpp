@@ -2,11 +2,17 @@
 #include <utility>
 
 #include "api/state.h"
+#include "base/log.h"
 #include "engine/chat_prompt.h"
 
 namespace quench::api {
 
 std::string_view version() noexcept { return QUENCH_VERSION; }
+
+void on_warning(std::function<void(std::string_view message)> receiver) {
+  if (!receiver) return set_log_receiver({});
+  set_log_receiver([receiver = std::move(receiver)](LogLevel, std::string_view message) { receiver(message); });
+}
 
 const ChatTemplate& Model::State::needed_template() const {
   if (chat_template) return *chat_template;
@@ -22,7 +28,7 @@ Model Model::load(const std::string& path, const ModelOptions& options) {
     LoadOptions load;
     load.window = options.window;
     load.progress = options.progress;
-    auto tokenizer = Tokenizer::from_metadata(reader.metadata());
+    auto tokenizer = Tokenizer::from_metadata(reader.metadata(), {.pre_override = options.pretokenizer});
     auto chat_template =
         options.chat_template.empty() ? chat_template_from(reader.metadata()) : chat_template_by_name(options.chat_template);
     auto weights = quench::Model::load(reader, load, pool);

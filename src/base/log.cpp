@@ -1,7 +1,9 @@
 #include "base/log.h"
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -21,7 +23,32 @@ spdlog::logger& logger() {
   return *instance;
 }
 
+struct Receiver {
+  std::mutex mutex;
+  std::function<void(LogLevel, std::string_view)> call;
+};
+
+Receiver& receiver() {
+  static Receiver instance;
+  return instance;
+}
+
+void log(LogLevel level, spdlog::level::level_enum logger_level, std::string_view message) {
+  if (!logger().should_log(logger_level)) return;
+  const std::lock_guard lock(receiver().mutex);
+  if (receiver().call) {
+    receiver().call(level, message);
+  } else {
+    logger().log(logger_level, "{}", message);
+  }
+}
+
 }  // namespace
+
+void set_log_receiver(std::function<void(LogLevel level, std::string_view message)> call) {
+  const std::lock_guard lock(receiver().mutex);
+  receiver().call = std::move(call);
+}
 
 void set_log_level(LogLevel level) {
   switch (level) {
@@ -33,9 +60,9 @@ void set_log_level(LogLevel level) {
   }
 }
 
-void log_debug(std::string_view message) { logger().debug("{}", message); }
-void log_info(std::string_view message) { logger().info("{}", message); }
-void log_warning(std::string_view message) { logger().warn("{}", message); }
-void log_error(std::string_view message) { logger().error("{}", message); }
+void log_debug(std::string_view message) { log(LogLevel::kDebug, spdlog::level::debug, message); }
+void log_info(std::string_view message) { log(LogLevel::kInfo, spdlog::level::info, message); }
+void log_warning(std::string_view message) { log(LogLevel::kWarning, spdlog::level::warn, message); }
+void log_error(std::string_view message) { log(LogLevel::kError, spdlog::level::err, message); }
 
 }  // namespace quench

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 namespace quench {
@@ -8,6 +9,9 @@ namespace quench {
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
 void set_log_level(LogLevel level);
+/// Gives the messages to `receiver` instead of stderr, one at a time, from whichever thread has something to say; empty: stderr again. It
+/// must not log, nor throw.
+void set_log_receiver(std::function<void(LogLevel level, std::string_view message)> receiver);
 void log_debug(std::string_view message);
 void log_info(std::string_view message);
 void log_warning(std::string_view message);
