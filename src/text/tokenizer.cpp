@@ -85,7 +85,8 @@ PreChoice choose_pre(const TokenizerParts& parts, const TokenizerOptions& option
   const std::string& name = overridden ? options.pre_override : parts.pre;
   if (name.empty()) {
     log_warning(
-        "tokenizer.ggml.pre is missing: the default pre-tokenizer serves, and answers may be worse for it; name another with --pre (ModelOptions::pretokenizer)");
+        "tokenizer.ggml.pre is missing: the default pre-tokenizer serves, and answers may be worse for it; name another with --pre "
+        "(ModelOptions::pretokenizer)");
     return {default_pretokenizer(), pretokenizer_traits("default"), std::nullopt};
   }
   if (const auto rules = pretokenizer_from_name(name)) {
@@ -99,7 +100,8 @@ PreChoice choose_pre(const TokenizerParts& parts, const TokenizerOptions& option
   const std::string fallback(pretokenizer_name(fallback_pretokenizer()));
   const std::string message = "tokenizer.ggml.pre is \"" + name + "\", which is unknown";
   if (options.strict) throw_unsupported(message + "; name one to use instead with --pre (ModelOptions::pretokenizer)");
-  log_warning(message + ": the rules of " + fallback + " serve instead, and ids may be wrong; name others with --pre (ModelOptions::pretokenizer)");
+  log_warning(message + ": the rules of " + fallback +
+              " serve instead, and ids may be wrong; name others with --pre (ModelOptions::pretokenizer)");
   return {fallback_pretokenizer(), pretokenizer_traits(name), name};
 }
 
