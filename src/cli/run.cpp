@@ -1,7 +1,12 @@
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -14,12 +19,17 @@
 #include "cli/option_values.h"
 #include "cli/sampling_options.h"
 #include "cli/terminal.h"
+#include "engine/answer_stream.h"
+#include "engine/engine_thread.h"
 #include "engine/generation.h"
 
 namespace quench::cli {
 namespace {
 
 constexpr std::uint64_t kMostStreams = 256;
+constexpr std::uint64_t kMostSeed = std::numeric_limits<std::int64_t>::max();
+/// How soon Ctrl-C is heard.
+constexpr std::chrono::milliseconds kInterruptPoll{20};
 
 struct RunOptions {
   ModelOptions model;
@@ -41,45 +51,63 @@ std::vector<Token> prompt_tokens(const RunOptions& options, const Tokenizer& tok
   return tokenizer.encode(options.no_escape ? *options.prompt : process_escapes(*options.prompt));
 }
 
-struct Stream {
-  std::uint64_t seed;
-  Generation generation;
-};
+/// One of several continuations, under a line that tells it from the others. A greedy one draws nothing, so its seed says nothing.
+void write_stream(const RunOptions& options, const Tokenizer& tokenizer, const std::vector<Token>& prompt, std::size_t number,
+                  const SamplerSettings& settings, const GenerationResult& result) {
+  write_answer(fmt::format("--- {} of {}", number, options.streams) +
+               (settings.greedy() ? std::string("\n") : fmt::format(", seed {}\n", *settings.seed)));
+  if (options.print_ids) {
+    for (const Token token : result.tokens) write_answer(fmt::format("{}\n", token));
+  } else {
+    if (options.print_prompt) write_answer(tokenizer.decode(prompt, options.special));
+    write_answer(result.text + "\n");
+  }
+  if (options.generation.stats) print_stats(result);
+  if (result.finish == FinishReason::kContextFull) fmt::print(stderr, "quench: stopped: the context is full\n");
+}
 
 /// Continues the prompt several times side by side, the first with the seed and each other with the next one, and prints them in order.
 int run_streams(const RunOptions& options, BatchEngine& engine, const Tokenizer& tokenizer, SamplerSettings settings,
                 const std::vector<Token>& prompt, const GenerationOptions& generation) {
-  if (!settings.seed) settings.seed = random_seed();
+  if (!settings.seed) settings.seed = settings.greedy() ? 0 : random_seed();
+  if (*settings.seed > kMostSeed - (options.streams - 1))
+    throw_bad_request("--streams: the last of the seeds would be too large for --seed");
   const double start = now_seconds();
-  std::vector<Stream> streams;
-  for (std::size_t i = 0; i < options.streams; ++i) {
-    streams.push_back({*settings.seed, start_generation(engine, tokenizer, Sampler(settings, engine.vocab_size()), prompt, generation)});
-    settings.seed = *settings.seed + 1;
-  }
   const InterruptGuard interrupt;
+  EngineThread thread(engine);
   std::size_t n_tokens = 0;
-  for (std::size_t i = 0; i < streams.size(); ++i) {
-    while (!streams[i].generation.done()) {
-      if (interrupt_flag().load()) engine.cancel_all();
-      engine.step();
+  bool cancelled = false;
+  for (std::size_t done = 0; done < options.streams && !cancelled;) {
+    // One request: its answers share the prompt's computation, whatever its length.
+    StreamRequest request{.prompt = prompt, .options = generation};
+    std::vector<SamplerSettings> group;
+    while (group.size() < engine.max_running() && done + group.size() < options.streams) {
+      group.push_back(settings);
+      request.samplers.emplace_back(settings, engine.vocab_size());
+      settings.seed = *settings.seed + 1;
     }
-    const GenerationResult result = streams[i].generation.take();
-    n_tokens += result.tokens.size();
-    write_answer(fmt::format("--- {} of {}, seed {}\n", i + 1, streams.size(), streams[i].seed));
-    if (options.print_ids) {
-      for (const Token token : result.tokens) write_answer(fmt::format("{}\n", token));
-    } else {
-      if (options.print_prompt) write_answer(tokenizer.decode(prompt, options.special));
-      write_answer(result.text + "\n");
+    AnswerStream stream(thread, tokenizer, std::move(request));
+    std::vector<bool> ended(group.size(), false);
+    std::size_t written = 0;
+    while (!stream.done()) {
+      const auto event = stream.next_within(kInterruptPoll);
+      if (event && event->kind == AnswerEvent::Kind::kEnd) ended[event->answer] = true;
+      for (; written < group.size() && ended[written]; ++written) {
+        const GenerationResult result = stream.take(written);
+        cancelled = cancelled || result.finish == FinishReason::kCancelled;
+        n_tokens += result.tokens.size();
+        write_stream(options, tokenizer, prompt, done + written + 1, group[written], result);
+      }
+      if (interrupt_flag().load()) stream.cancel();
     }
-    if (options.generation.stats) print_stats(result);
+    done += group.size();
   }
   if (options.generation.stats) {
     const double seconds = now_seconds() - start;
-    fmt::print(stderr, "{} streams together: {} tokens in {:.2f} s, {:.1f} tok/s\n", streams.size(), n_tokens, seconds,
+    fmt::print(stderr, "{} streams together: {} tokens in {:.2f} s, {:.1f} tok/s\n", options.streams, n_tokens, seconds,
                static_cast<double>(n_tokens) / seconds);
   }
-  return interrupt_flag().load() ? kInterruptedExitCode : 0;
+  return cancelled ? kInterruptedExitCode : 0;
 }
 
 int run_completion(RunOptions options) {

@@ -22,9 +22,15 @@ constexpr int kBarCells = 30;
 }  // namespace
 
 void write_answer(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw_io(std::string("standard output: cannot write: ") + std::strerror(errno));
+  // Past stdio's buffer, which does not tell how much of it an interrupted write has written. A reader that does not read must not make an
+  // error of Ctrl-C.
+  bool written = std::fflush(stdout) == 0;
+  while (written && !text.empty()) {
+    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+    written = n > 0 || (n < 0 && errno == EINTR);
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
   }
+  if (!written) throw_io(std::string("standard output: cannot write: ") + std::strerror(errno));
 }
 
 bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }

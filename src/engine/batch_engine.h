@@ -85,6 +85,8 @@ class BatchEngine {
 
   [[nodiscard]] BatchEngineStats stats() const;
   /// Positions that prompt and answer may take together.
+  /// Most answers side by side, and most of one request.
+  [[nodiscard]] std::size_t max_running() const noexcept { return options_.max_running; }
   [[nodiscard]] std::size_t context() const noexcept { return cache_.context(); }
   [[nodiscard]] std::size_t vocab_size() const noexcept { return backend_.vocab_size(); }
   [[nodiscard]] PrefixCache& prefix_cache() noexcept { return prefix_; }
