@@ -46,8 +46,11 @@ void log(LogLevel level, spdlog::level::level_enum logger_level, std::string_vie
 }  // namespace
 
 void set_log_receiver(std::function<void(LogLevel level, std::string_view message)> call) {
-  const std::lock_guard lock(receiver().mutex);
-  receiver().call = std::move(call);
+  // The former one ends after the lock: its end may set another.
+  {
+    const std::lock_guard lock(receiver().mutex);
+    std::swap(receiver().call, call);
+  }
 }
 
 void set_log_level(LogLevel level) {

@@ -61,6 +61,16 @@ Texts merge_by_definition(Texts symbols, const TokenizerParts& parts) {
   return out;
 }
 
+TEST(Spm, AnotherPretokenizerIsRefusedForThereIsNone) {
+  try {
+    (void)Tokenizer::from_parts(with_bytes(), {.pre_override = "qwen2"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadRequest);
+    EXPECT_NE(std::string(error.what()).find("SentencePiece"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Spm, EqualsTheDefinitionOnRandomVocabularies) {
   Xoshiro256 random(4);
   const Texts letters = {"a", "b", kSpace, "\xC3\xA9", "\xE4\xB8\xAD", "\xF0\x9F\x98\x80"};

@@ -240,7 +240,11 @@ std::unique_ptr<Tokenizer> Tokenizer::from_metadata(const gguf::Metadata& metada
 std::unique_ptr<Tokenizer> Tokenizer::from_parts(TokenizerParts parts, const TokenizerOptions& options) {
   complete_parts(parts);
   if (parts.model == "gemma4") parts.pre = "gemma4";
-  PreChoice pre = parts.model == "llama" ? PreChoice{} : choose_pre(parts, options);
+  const bool has_pre = parts.model != "llama";
+  if (!has_pre && !options.pre_override.empty()) {
+    throw_bad_request("pre-tokenizer " + options.pre_override + ": a SentencePiece vocabulary has none that could be replaced");
+  }
+  PreChoice pre = has_pre ? choose_pre(parts, options) : PreChoice{};
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::make_unique<State>(parts, options, std::move(pre))));
 }
 
