@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   try {
     const auto model = quench::api::Model::load(argv[1]);
     const quench::api::Engine engine(model, {.context = 1024});
-    const auto scores = engine.score(model.tokenize(argv[2]), 1);
+    const auto scores = engine.score(model.tokenize(argv[2], /*add_bos_eos=*/true), 1);
     if (scores.empty()) {
       std::fprintf(stderr, "perplexity: the text needs two tokens at least\n");
       return 2;

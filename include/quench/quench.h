@@ -42,7 +42,7 @@ QUENCH_C_API const char* quench_version(void);
 QUENCH_C_API const char* quench_last_error(void);
 /* Gives what quench has to say beside its results (warnings, in this version) to on_warning instead of stderr: one message at a time, from
    whichever thread it concerns, for the whole process. NULL: stderr again. It must not call quench. */
-QUENCH_C_API void quench_on_warning(void (*on_warning)(const char* message, void* user), void* user);
+QUENCH_C_API quench_status quench_on_warning(void (*on_warning)(const char* message, void* user), void* user);
 /* Frees what a function has handed over, where it says so. */
 QUENCH_C_API void quench_free(void* memory);
 
@@ -85,15 +85,15 @@ typedef enum quench_cache_type { QUENCH_CACHE_F16 = 0, QUENCH_CACHE_Q8_0 = 1 } q
 
 typedef struct quench_engine_options {
   size_t struct_size;
-  int32_t threads;         /* 0: the physical cores that this process may use */
-  size_t context;          /* tokens of a prompt and its answer; 0: what the model was trained for, bounded by memory */
-  uint64_t cache_bytes;    /* budget of the KV cache; 0: half of the memory that is free */
-  int32_t cache_type;      /* quench_cache_type */
-  size_t chunk;            /* most tokens in a pass */
-  size_t max_running;      /* answers side by side */
-  size_t max_waiting;      /* answers in the queue */
-  const char* saved_cache; /* file that keeps computed prefixes from run to run; NULL: none */
-  uint64_t saved_cache_bytes;
+  int32_t threads;            /* 0: the physical cores that this process may use */
+  size_t context;             /* tokens of a prompt and its answer; 0: what the model was trained for, bounded by memory */
+  uint64_t cache_bytes;       /* budget of the KV cache; 0: half of the memory that is free */
+  int32_t cache_type;         /* quench_cache_type */
+  size_t chunk;               /* most tokens in a pass */
+  size_t max_running;         /* answers side by side */
+  size_t max_waiting;         /* answers in the queue */
+  const char* saved_cache;    /* file that keeps computed prefixes from run to run; NULL: none */
+  uint64_t saved_cache_bytes; /* largest size of that file, 1 MiB at least */
 } quench_engine_options;
 
 typedef struct quench_engine_stats {
@@ -124,7 +124,8 @@ QUENCH_C_API quench_status quench_engine_get_stats(const quench_engine* engine, 
 QUENCH_C_API quench_status quench_engine_save_cache(const quench_engine* engine);
 /* Writes quench_model_embedding_size numbers. */
 QUENCH_C_API quench_status quench_engine_embed(const quench_engine* engine, const char* text, float* embedding);
-/* For each token but the first, the logarithm of its probability after those before it. Writes n_tokens - 1 numbers. */
+/* For each token but the first, the logarithm of its probability after those before it. Writes n_tokens - 1 numbers. Nothing is added
+   to the tokens: a model that wants a BOS needs it (quench_model_tokenize with add_bos_eos). */
 QUENCH_C_API quench_status quench_engine_score(const quench_engine* engine, const uint32_t* tokens, size_t n_tokens,
                                                float* log_probabilities);
 

@@ -150,7 +150,7 @@ struct Request {
   /// penalties, temperature and truncation.
   std::optional<std::size_t> top_log_probabilities{};
   int priority = 0;                         ///< the higher, the sooner
-  std::optional<double> timeout_seconds{};  ///< after it the answers end as they are
+  std::optional<double> timeout_seconds{};  ///< above 0; after it the answers end as they are
   bool speculate = true;                    ///< guess tokens and check several in one pass: the answer is the same
   std::vector<std::string> references{};    ///< texts that the answer may quote, to guess from
 };
@@ -237,11 +237,11 @@ struct EngineOptions {
   std::size_t context = 0;        ///< tokens of a prompt and its answer; 0: what the model was trained for, bounded by memory
   std::uint64_t cache_bytes = 0;  ///< budget of the KV cache, fixed at start; 0: half of the memory that is free
   CacheType cache_type = CacheType::kF16;
-  std::size_t chunk = 512;         ///< most tokens in a pass
-  std::size_t max_running = 64;    ///< answers side by side
-  std::size_t max_waiting = 4096;  ///< answers in the queue
-  std::string saved_cache{};       ///< file that keeps computed prefixes from run to run; empty: none
-  std::uint64_t saved_cache_bytes = std::uint64_t{4} << 30;
+  std::size_t chunk = 512;                                   ///< most tokens in a pass
+  std::size_t max_running = 64;                              ///< answers side by side
+  std::size_t max_waiting = 4096;                            ///< answers in the queue
+  std::string saved_cache{};                                 ///< file that keeps computed prefixes from run to run; empty: none
+  std::uint64_t saved_cache_bytes = std::uint64_t{4} << 30;  ///< largest size of that file, 1 MiB at least; what was used last stays
 };
 
 struct EngineStats {
@@ -272,7 +272,8 @@ class QUENCH_API Engine {
   [[nodiscard]] std::vector<float> embed(std::string_view text) const;
 
   /// For each token but the first, the logarithm of its probability after those before it, and of the `top` most probable ones: what
-  /// Request::top_log_probabilities gives for the tokens of an answer. [tokens - 1]
+  /// Request::top_log_probabilities gives for the tokens of an answer. [tokens - 1] Nothing is added to the tokens: a model that wants a
+  /// BOS needs it, so take them from Model::tokenize(text, true).
   [[nodiscard]] std::vector<TokenLogProbabilities> score(std::span<const Token> tokens, std::size_t top = 0) const;
 
   [[nodiscard]] EngineStats stats() const;

@@ -210,16 +210,36 @@ TEST(Library, WarningsGoToWhomTheProgramNames) {
   quench_on_warning([](const char* message, void* user) { static_cast<std::vector<std::string>*>(user)->emplace_back(message); },
                     &received);
   log_warning("to C");
-  quench_on_warning(nullptr, nullptr);
+  EXPECT_EQ(quench_on_warning(nullptr, nullptr), QUENCH_OK);
   EXPECT_EQ(received, (std::vector<std::string>{"to C++", "to C"}));
 }
 
-TEST(Library, APretokenizerOtherThanTheFilesIsTakenByName) {
-  const Model own = tiny_model();
-  const Model other = Model::load(model_file(), {.threads = 1, .pretokenizer = "gpt-2"});
-  EXPECT_EQ(other.detokenize(other.tokenize("12345")), own.detokenize(own.tokenize("12345")));
+TEST(Library, APretokenizerThatThereIsNotIsRefusedWithThoseThatThereAre) {
   const std::string message = message_of([] { (void)Model::load(model_file(), {.pretokenizer = "nonsense"}); }, ErrorCode::kBadRequest);
   EXPECT_NE(message.find("qwen2"), std::string::npos) << message;
+  EXPECT_GT(Model::load(model_file(), {.threads = 1, .pretokenizer = "gpt-2"}).tokenize("a text").size(), 0u);
+}
+
+TEST(Library, NumbersThatMeanNothingAreRefusedByName) {
+  const auto refused = [](const std::function<void()>& action) { return message_of(action, ErrorCode::kBadRequest); };
+  EXPECT_TRUE(refused([] { (void)Model::load(model_file(), {.threads = -1}); }).starts_with("threads is -1"));
+  EXPECT_TRUE(refused([] { Engine(tiny_model(), {.threads = 5000}); }).starts_with("threads is 5000"));
+  EXPECT_TRUE(refused([] { Engine(tiny_model(), {.max_running = 0}); }).starts_with("EngineOptions::max_running is 0"));
+  EXPECT_TRUE(refused([] { Engine(tiny_model(), {.saved_cache = "x", .saved_cache_bytes = 5}); }).find("saved_cache_bytes is 5") !=
+              std::string::npos);
+  const Engine engine = tiny_engine();
+  const auto with = [&](const std::function<void(Request&)>& change) {
+    Request request = request_of("once", 5);
+    change(request);
+    return refused([&] { (void)engine.submit(request); });
+  };
+  EXPECT_TRUE(with([](Request& request) { request.n_answers = 0; }).starts_with("n_answers is 0"));
+  EXPECT_TRUE(with([](Request& request) { request.max_tokens = 0; }).starts_with("max_tokens is 0"));
+  EXPECT_TRUE(with([](Request& request) { request.timeout_seconds = -1; }).starts_with("timeout_seconds is -1"));
+  EXPECT_TRUE(with([](Request& request) { request.stop_tokens = {1u << 30}; }).starts_with("stop_tokens: "));
+  Stream stream = engine.submit(request_of("once", 5));
+  EXPECT_EQ(stream.finish().at(0).tokens.size(), 5u);
+  EXPECT_TRUE(refused([&] { (void)stream.finish(); }).starts_with("Stream::finish"));
 }
 
 TEST(Library, AScoreIsWhatAnAnswerWithTheSameTokensWasGiven) {

@@ -196,7 +196,7 @@ api::Request to_request(const quench_request* options) {
   request.sampling = to_sampling(from.sampling);
   if (from.top_log_probabilities >= 0) request.top_log_probabilities = static_cast<std::size_t>(from.top_log_probabilities);
   request.priority = from.priority;
-  if (from.timeout_seconds > 0.0) request.timeout_seconds = from.timeout_seconds;
+  if (from.timeout_seconds != 0.0) request.timeout_seconds = from.timeout_seconds;
   request.speculate = from.speculate != 0;
   return request;
 }
@@ -241,9 +241,11 @@ quench_status take_turn(quench_conversation* conversation, quench_on_text on_tex
 extern "C" {
 
 const char* quench_version(void) { return api::version().data(); }
-void quench_on_warning(void (*on_warning)(const char* message, void* user), void* user) {
-  if (on_warning == nullptr) return api::on_warning({});
-  api::on_warning([=](std::string_view message) { on_warning(std::string(message).c_str(), user); });
+quench_status quench_on_warning(void (*on_warning)(const char* message, void* user), void* user) {
+  return guarded([&] {
+    if (on_warning == nullptr) return api::on_warning({});
+    api::on_warning([=](std::string_view message) { on_warning(std::string(message).c_str(), user); });
+  });
 }
 const char* quench_last_error(void) { return last_error.c_str(); }
 void quench_free(void* memory) { std::free(memory); }

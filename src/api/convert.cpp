@@ -1,3 +1,4 @@
+#include <string>
 #include <utility>
 
 #include "api/state.h"
@@ -39,6 +40,12 @@ Finish to_finish(FinishReason reason) noexcept {
     case FinishReason::kCancelled: break;
   }
   return Finish::kCancelled;
+}
+
+void check_threads(int threads) {
+  constexpr int kMost = 1024;
+  if (threads < 0 || threads > kMost)
+    throw_bad_request("threads is " + std::to_string(threads) + ": it may be 0 to " + std::to_string(kMost));
 }
 
 Error translated(const quench::Error& error) { return {to_code(error.kind()), error.what()}; }

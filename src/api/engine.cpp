@@ -17,6 +17,8 @@
 namespace quench::api {
 namespace {
 
+constexpr std::uint64_t kLeastSavedBytes = std::uint64_t{1} << 20;
+
 quench::CacheType to_cache_type(CacheType type) noexcept {
   return type == CacheType::kQ8_0 ? quench::CacheType::kQ8_0 : quench::CacheType::kF16;
 }
@@ -34,6 +36,19 @@ BatchEngineOptions engine_options(const EngineOptions& options) {
   result.max_running = options.max_running;
   result.max_waiting = options.max_waiting;
   return result;
+}
+
+void check_numbers(const EngineOptions& options) {
+  check_threads(options.threads);
+  const auto refuse_zero = [](std::size_t value, const char* name) {
+    if (value == 0) throw_bad_request(std::string("EngineOptions::") + name + " is 0: nothing could be computed");
+  };
+  refuse_zero(options.chunk, "chunk");
+  refuse_zero(options.max_running, "max_running");
+  refuse_zero(options.max_waiting, "max_waiting");
+  if (!options.saved_cache.empty() && options.saved_cache_bytes < kLeastSavedBytes) {
+    throw_bad_request(fmt::format("EngineOptions::saved_cache_bytes is {}: {} are the least", options.saved_cache_bytes, kLeastSavedBytes));
+  }
 }
 
 }  // namespace
@@ -61,7 +76,10 @@ Engine::State::State(const Model& of, const EngineOptions& options)
       thread(engine) {}
 
 Engine::Engine(const Model& model, const EngineOptions& options)
-    : state_(translating([&] { return std::make_shared<State>(model, options); })) {}
+    : state_(translating([&] {
+        check_numbers(options);
+        return std::make_shared<State>(model, options);
+      })) {}
 
 std::size_t Engine::context() const noexcept { return state_->thread.context(); }
 const Model& Engine::model() const noexcept { return state_->model; }
@@ -117,6 +135,7 @@ std::vector<TokenLogProbabilities> Engine::score(std::span<const Token> tokens, 
 struct Stream::State {
   std::shared_ptr<Engine::State> engine;
   std::string echo;
+  bool finished = false;
   std::vector<bool> told;  ///< answers whose first text was given, the echo before it
   AnswerStream answers;
 
@@ -177,6 +196,7 @@ void Stream::cancel() {
 
 std::vector<Answer> Stream::finish() {
   return translating([&] {
+    if (std::exchange(state_->finished, true)) throw_bad_request("Stream::finish gives the answers once");
     while (state_->answers.next()) {
     }
     std::vector<Answer> answers;
@@ -198,7 +218,19 @@ std::vector<Token> prompt_of(const Request& request, const Model& model, const T
   return model.chat_tokens(request.messages, request.thinking);
 }
 
+void check_numbers(const Request& request, const Tokenizer& tokenizer) {
+  if (request.n_answers == 0) throw_bad_request("n_answers is 0: no answer is asked for");
+  if (request.max_tokens == std::size_t{0}) throw_bad_request("max_tokens is 0: an answer of no tokens says nothing");
+  if (request.timeout_seconds && !(*request.timeout_seconds > 0.0)) {
+    throw_bad_request(fmt::format("timeout_seconds is {}: it must be above 0", *request.timeout_seconds));
+  }
+  for (const Token token : request.stop_tokens) {
+    if (token >= tokenizer.vocab_size()) throw_bad_request(fmt::format("stop_tokens: {} is outside the vocabulary", token));
+  }
+}
+
 StreamRequest stream_request(const Request& request, const Model& model, const Tokenizer& tokenizer, bool thinks, std::size_t max_answers) {
+  check_numbers(request, tokenizer);
   if (request.n_answers > max_answers) {
     throw_bad_request(fmt::format("{} answers are asked for, and {} run side by side at most", request.n_answers, max_answers));
   }

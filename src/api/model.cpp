@@ -23,6 +23,8 @@ const ChatTemplate& Model::State::needed_template() const {
 
 Model Model::load(const std::string& path, const ModelOptions& options) {
   return translating([&] {
+    check_threads(options.threads);
+    if (path.empty()) throw_bad_request("the path of the model is empty");
     gguf::Reader reader(path);
     ThreadPool pool(options.threads);
     LoadOptions load;

@@ -72,6 +72,8 @@ auto translating(const Action& action) {
   }
 }
 
+/// Throws Error(kBadRequest) for what is no number of threads.
+void check_threads(int threads);
 [[nodiscard]] std::vector<ChatMessage> to_chat_messages(std::span<const Message> messages);
 [[nodiscard]] quench::Thinking to_thinking(Thinking thinking) noexcept;
 [[nodiscard]] SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults);
