@@ -103,7 +103,7 @@ function(quench_program name folder)
   target_link_libraries(quench_${folder} PUBLIC quench_options ${ARG_DEPENDS})
   target_compile_definitions(quench_${folder} PUBLIC QUENCH_VERSION="${PROJECT_VERSION}")
   # Nearly all of its code is the argument parser's, which every command instantiates anew: optimising it takes half of the compiler's time.
-  target_compile_options(quench_${folder} PUBLIC $<IF:$<CONFIG:RelWithDebInfo>,-O0,-O1>)
+  target_compile_options(quench_${folder} PUBLIC $<$<CONFIG:RelWithDebInfo>:-O0> $<$<CONFIG:Release>:-O1>)
   add_executable(${name} ${main})
   target_link_libraries(${name} PRIVATE quench_${folder})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
