@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/aligned.h"
 #include "base/random.h"
 #include "kernels/linear.h"
 #include "quant/random_blocks.h"
@@ -26,7 +27,7 @@ void run_linear(benchmark::State& state, Format format, std::size_t rows, std::s
   for (std::size_t row = 0; row < rows; row += 16) matrix.pack_rows(row, file);
   std::vector<float> x(tokens * columns);
   for (float& v : x) v = static_cast<float>(random.uniform() * 2 - 1);
-  std::vector<float> out(tokens * rows);
+  AlignedArray<float> out(tokens * rows, "results");  // in huge pages, as in a model
   Activations activations(tokens, columns);
   activations.assign(compute, activation_kind(format), x.data(), tokens, columns, columns);
   for (auto _ : state) {

@@ -13,6 +13,12 @@ constexpr std::size_t kPadElements = 32;
 /// Elements worth a join of the pool: quantizing runs at about 1 to 2 elements a nanosecond, a join costs about a microsecond.
 constexpr std::size_t kElementsPerItem = 8192;
 
+// Of a super-block's sums, in int16 a token: 8 pairs of sums of 16 quants, then 4 pairs of sums of 32.
+constexpr std::size_t kPairs = 256 / kSumElements / 2;
+constexpr std::size_t kPairsOf32 = kPairs / 2;
+constexpr std::size_t kBlockPairs = 2 * (kPairs + kPairsOf32);
+constexpr std::size_t kBytesPerSum = std::max(sizeof(float), kBlockPairs * sizeof(std::int16_t) * 32 / 256);
+
 }  // namespace
 
 ActivationKind activation_kind(Format format) noexcept {
@@ -26,9 +32,11 @@ ActivationKind activation_kind(Format format) noexcept {
 }
 
 Activations::Activations(std::size_t max_rows, std::size_t max_columns)
-    : quants_(max_rows * round_up(max_columns, kPadElements) * sizeof(BF16), "activations"),
+    : quants_(round_up(max_rows, kUnitTokens) * round_up(max_columns, kPadElements) * sizeof(BF16), "activations"),
       scales_(max_rows * ceil_div(max_columns, kPadElements), "activation scales"),
-      sums_(max_rows * ceil_div(max_columns, kSumElements), "activation sums") {}
+      sums_(max_rows * ceil_div(max_columns, kSumElements), "activation sums"),
+      unit_scales_(round_up(max_rows, kUnitTokens) * ceil_div(max_columns, kPadElements), "activation scales"),
+      unit_sums_(round_up(max_rows, kUnitTokens) * ceil_div(max_columns, kPadElements) * kBytesPerSum, "activation sums") {}
 
 void Activations::assign(const Compute& compute, ActivationKind kind, const float* x, std::size_t rows, std::size_t columns,
                          std::size_t stride) {
@@ -46,7 +54,10 @@ void Activations::assign(const Compute& compute, ActivationKind kind, const floa
   const std::size_t items = ceil_div(rows, rows_per_item);
   const auto quantize_item = [&](std::size_t item, int) noexcept {
     const std::size_t end = std::min(rows, (item + 1) * rows_per_item);
-    for (std::size_t row = item * rows_per_item; row < end; ++row) assign_row(compute, x + row * stride, row);
+    for (std::size_t row = item * rows_per_item; row < end; ++row) {
+      assign_row(compute, x + row * stride, row);
+      if (compute.kernels.blocking.units) add_to_unit(row);
+    }
   };
   if (items == 1) {
     quantize_item(0, 0);
@@ -74,6 +85,43 @@ void Activations::assign_row(const Compute& compute, const float* x, std::size_t
       compute.kernels.quantize_block256(x, columns_, reinterpret_cast<std::int8_t*>(quants) + row * row_elements_, scales, sums);
       return;
   }
+}
+
+void Activations::add_to_unit(std::size_t row) noexcept {
+  if (kind_ == ActivationKind::kBF16) return;
+  const std::size_t token = row % kUnitTokens;
+  const std::size_t blocks = scales_per_row_;
+  const float* scales = scales_.data() + row * blocks;
+  const std::int16_t* sums = sums_.data() + row * (columns_ / kSumElements);
+  float* unit = unit_scales_.data() + row / kUnitTokens * blocks * kUnitTokens + token;
+  for (std::size_t b = 0; b < blocks; ++b) unit[b * kUnitTokens] = scales[b];
+  if (kind_ == ActivationKind::kBlock32) {
+    float* products = unit_sums_.as<float>().data() + row / kUnitTokens * blocks * kUnitTokens + token;
+    for (std::size_t b = 0; b < blocks; ++b) {
+      products[b * kUnitTokens] = scales[b] * static_cast<float>(sums[2 * b] + sums[2 * b + 1]);
+    }
+    return;
+  }
+  std::int16_t* pairs = unit_sums_.as<std::int16_t>().data() + row / kUnitTokens * blocks * kBlockPairs * kUnitTokens + 2 * token;
+  constexpr std::size_t kLine = 2 * kUnitTokens;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const std::int16_t* of_16 = sums + b * (256 / kSumElements);
+    std::int16_t* out = pairs + b * 2 * kPairs * kUnitTokens;
+    std::int16_t* out_of_32 = pairs + blocks * 2 * kPairs * kUnitTokens + b * 2 * kPairsOf32 * kUnitTokens;
+    for (std::size_t i = 0; i < 2 * kPairs; ++i) out[i / 2 * kLine + i % 2] = of_16[i];
+    for (std::size_t i = 0; i < 2 * kPairsOf32; ++i) {
+      out_of_32[i / 2 * kLine + i % 2] = static_cast<std::int16_t>(of_16[2 * i] + of_16[2 * i + 1]);
+    }
+  }
+}
+
+UnitScales Activations::unit_scales(std::size_t unit) const noexcept {
+  const std::size_t blocks = scales_per_row_;
+  const std::int16_t* pairs = unit_sums_.as<std::int16_t>().data() + unit * blocks * kBlockPairs * kUnitTokens;
+  return {.scales = unit_scales_.data() + unit * blocks * kUnitTokens,
+          .sums = unit_sums_.as<float>().data() + unit * blocks * kUnitTokens,
+          .pairs = pairs,
+          .pairs_of_32 = pairs + blocks * 2 * kPairs * kUnitTokens};
 }
 
 }  // namespace quench

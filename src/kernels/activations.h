@@ -25,6 +25,21 @@ enum class ActivationKind {
 /// Elements whose quants are summed once, for the formats whose weights have a bias or a minimum.
 inline constexpr std::size_t kSumElements = 16;
 
+/// Tokens that kernels of tiles take at once: the rows of an activation tile.
+inline constexpr std::size_t kUnitTokens = 16;
+
+/// Of kUnitTokens rows, side by side: what multiplies with all of them at once reads one line for each block.
+/// scales     [blocks][16]                f32
+/// sums       [blocks of 32][16]          f32: scale x sum of the 32 quants                     kBlock32
+/// pairs      [blocks of 256][8][16][2]   int16: sums of 16 quants                             kBlock256
+/// pairs_of_32 [blocks of 256][4][16][2]  int16: sums of 32 quants                             kBlock256
+struct UnitScales {
+  const float* scales;
+  const float* sums;
+  const std::int16_t* pairs;
+  const std::int16_t* pairs_of_32;
+};
+
 /// Rows of activations in the form that one kind of weights multiplies with: made once, shared by Q, K, V or by gate and up.
 /// Quantization is per token: d = absmax / 127 in f32, q = round-half-even(x / d) within +-127, d = 0 gives 0.
 /// quants [rows][columns]  int8      scales [rows][columns / 32 or 256]  f32      sums [rows][columns / 16]  int16: exact sums of 16 quants
@@ -63,10 +78,14 @@ class Activations {
   [[nodiscard]] const std::int16_t* sums_row(std::size_t row) const noexcept {
     return sums_.data() + stored(row) * (columns_ / kSumElements);
   }
+  /// Rows [16 unit, 16 unit + 16) of the assigned ones, whatever is selected; those past the last hold anything, as their quants do. Only
+  /// for kernels whose table asks for units (TokenBlocking::units).
+  [[nodiscard]] UnitScales unit_scales(std::size_t unit) const noexcept;
 
  private:
   [[nodiscard]] std::size_t stored(std::size_t row) const noexcept { return selection_ == nullptr ? row : selection_[row]; }
   void assign_row(const Compute& compute, const float* x, std::size_t row) noexcept;
+  void add_to_unit(std::size_t row) noexcept;
 
   ActivationKind kind_ = ActivationKind::kF32;
   std::size_t rows_ = 0;
@@ -79,6 +98,8 @@ class Activations {
   AlignedBuffer quants_;
   AlignedArray<float> scales_;
   AlignedArray<std::int16_t> sums_;
+  AlignedArray<float> unit_scales_;
+  AlignedBuffer unit_sums_;
 };
 
 }  // namespace quench

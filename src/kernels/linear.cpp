@@ -59,21 +59,26 @@ void run_item(const KernelTable& kernels, const LinearJob& job, const Activation
               std::size_t first_token, std::size_t n_tokens) noexcept {
   const PackedMatrix& weights = *job.weights;
   const LinearKernel kernel = kernels.linear_for(weights.format(), n_tokens);
-  for (std::size_t index = first_tile; index < last_tile; ++index) {
+  const std::size_t tiles_at_once = kernels.tiles_for(weights.format(), n_tokens);
+  for (std::size_t index = first_tile; index < last_tile;) {
     const std::size_t first_row = index * kTileRows;
+    const std::size_t whole_tiles = (weights.rows() - first_row) / kTileRows;
+    const std::size_t n_tiles = std::clamp<std::size_t>(std::min(whole_tiles, last_tile - index), 1, tiles_at_once);
     const LinearTile tile{.tile = weights.tile(index),
                           .columns = weights.columns(),
                           .x = &x,
                           .first_token = first_token,
                           .n_tokens = n_tokens,
                           .out = job.out + first_token * job.out_stride + (first_row - job.first_row),
-                          .out_stride = job.out_stride};
-    const std::size_t rows = weights.rows() - first_row;
-    if (rows >= kTileRows) {
+                          .out_stride = job.out_stride,
+                          .n_tiles = n_tiles,
+                          .tile_bytes = weights.tile_bytes()};
+    if (whole_tiles > 0) {
       kernel(tile);
     } else {
-      run_ragged_tile(kernel, kernels.blocking.group, tile, rows);
+      run_ragged_tile(kernel, kernels.blocking.group, tile, weights.rows() - first_row);
     }
+    index += n_tiles;
   }
 }
 

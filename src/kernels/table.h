@@ -16,10 +16,10 @@ namespace quench {
 
 class Activations;
 
-/// One tile of 16 output rows against `n_tokens` activation rows.
-/// tile     as PackedMatrix lays it out
+/// Tiles of 16 output rows against `n_tokens` activation rows.
+/// tile     as PackedMatrix lays it out: the first of n_tiles, tile_bytes apart; one, unless KernelTable::tiles_for allows more
 /// x        activations of the format's kind, rows [first_token, first_token + n_tokens)
-/// out      out[t * out_stride + r], r in [0, 16): f32; written, not added to
+/// out      out[t * out_stride + r], r in [0, 16 n_tiles): f32; written, not added to
 struct LinearTile {
   const std::byte* tile;
   std::size_t columns;
@@ -28,6 +28,8 @@ struct LinearTile {
   std::size_t n_tokens;
   float* out;
   std::size_t out_stride;
+  std::size_t n_tiles = 1;
+  std::size_t tile_bytes = 0;
 };
 using LinearKernel = void (*)(const LinearTile&) noexcept;
 
@@ -40,6 +42,8 @@ struct TokenBlocking {
   /// A block's activations and an item's weights share a core's L2 (512 KiB on Zen 3, the smallest in use here), with room left for the
   /// results: the weights are read once from memory and then once per token block from L2, the activations once per tile from L2.
   std::size_t activation_bytes = 192 << 10;
+  /// Kernels take 16 tokens at once and want their scales side by side (Activations::unit_scales).
+  bool units = false;
 };
 inline constexpr std::size_t kMaxTokenGroup = 32;
 
@@ -57,11 +61,18 @@ struct KernelTable {
   /// A tile of 16 x 16 results costs as much for one token as for 16: with fewer tokens than few_tokens, linear_few runs. Same bits.
   std::array<LinearKernel, kFormatSlots> linear_few{};
   std::array<std::uint8_t, kFormatSlots> few_tokens{};
+  /// Tiles that an entry of `linear` may be given at once, sharing the loads of activations; 0 = one.
+  std::array<std::uint8_t, kFormatSlots> max_tiles{};
   TokenBlocking blocking;
 
   [[nodiscard]] LinearKernel linear_for(Format format, std::size_t n_tokens) const noexcept {
     const auto slot = static_cast<std::size_t>(format);
     return n_tokens < few_tokens[slot] ? linear_few[slot] : linear[slot];
+  }
+
+  [[nodiscard]] std::size_t tiles_for(Format format, std::size_t n_tokens) const noexcept {
+    const auto slot = static_cast<std::size_t>(format);
+    return n_tokens < few_tokens[slot] || max_tiles[slot] == 0 ? 1 : max_tiles[slot];
   }
 
   /// n is a multiple of 32 (256). sums: one per 16.

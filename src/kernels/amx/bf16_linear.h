@@ -36,13 +36,19 @@ class Bf16Linear {
     }
   };
 
-  /// Results of a unit that shares rows with another, and the activations of units that are no even rows.
+  /// Results of a unit with fewer tokens than rows, and the activations of units that are not in place.
   struct Scratch {
     alignas(64) float results[kTileRows][kTileRows];
     alignas(64) std::byte copies[kUnits][kTileRows][kSlabPairs * 4];
   };
 
  public:
+  static void tiles(const LinearTile& job) noexcept {
+    LinearTile one = job;
+    for (std::size_t i = 0; i < job.n_tiles; ++i, one.tile += job.tile_bytes, one.out += kTileRows) tile(one);
+  }
+
+ private:
   static void tile(const LinearTile& job) noexcept {
     const TokenUnits units{job.n_tokens};
     configure_for<kStepBytes>(units);
@@ -55,7 +61,6 @@ class Bf16Linear {
     }
   }
 
- private:
   static void run_units(const LinearTile& job, const TokenUnits& units, std::size_t first_unit, const Slab& slab,
                         Scratch& scratch) noexcept {
     const auto count = static_cast<int>(std::min<std::size_t>(kUnits, units.count() - first_unit));
@@ -91,22 +96,22 @@ class Bf16Linear {
   static void load_results(const LinearTile& job, const TokenUnits& units, std::size_t unit, const Slab& slab, Scratch& scratch) noexcept {
     if (slab.first == 0) {
       Tiles::zero<kTile>();
-    } else if (units.shared(unit) == 0) {
+    } else if (units.tokens_of(unit) == units.rows()) {
       Tiles::load<kTile>(out_row(job, units, unit, 0), job.out_stride * sizeof(float));
     } else {
-      for (std::size_t r = units.shared(unit); r < kTileRows; ++r) V::store(scratch.results[r], V::loadu(out_row(job, units, unit, r)));
+      for (std::size_t r = 0; r < units.tokens_of(unit); ++r) V::store(scratch.results[r], V::loadu(out_row(job, units, unit, r)));
       Tiles::load<kTile>(scratch.results, kTileRowBytes);
     }
   }
 
   template <int kTile>
   static void store_results(const LinearTile& job, const TokenUnits& units, std::size_t unit, Scratch& scratch) noexcept {
-    if (units.shared(unit) == 0) {
+    if (units.tokens_of(unit) == units.rows()) {
       Tiles::store<kTile>(out_row(job, units, unit, 0), job.out_stride * sizeof(float));
       return;
     }
     Tiles::store<kTile>(scratch.results, kTileRowBytes);
-    for (std::size_t r = units.shared(unit); r < kTileRows; ++r) V::storeu(out_row(job, units, unit, r), V::load(scratch.results[r]));
+    for (std::size_t r = 0; r < units.tokens_of(unit); ++r) V::storeu(out_row(job, units, unit, r), V::load(scratch.results[r]));
   }
 };
 

@@ -24,21 +24,35 @@ class GroupLinear {
   static constexpr std::size_t kSlabColumns = 1024;
   static constexpr std::size_t kSlabGroups = kSlabColumns / kElements;
   static constexpr std::size_t kScales = kSlabColumns / 32;  ///< of a token
+  static constexpr int kRegisters = 4;                       ///< results in flight
 
  public:
+  static void tiles(const LinearTile& job) noexcept {
+    LinearTile one = job;
+    for (std::size_t i = 0; i < job.n_tiles; ++i, one.tile += job.tile_bytes, one.out += kTileRows) tile(one);
+  }
+
+ private:
   static void tile(const LinearTile& job) noexcept {
     const TokenUnits units{job.n_tokens};
     configure_for<kElements>(units);
     Slab slab;
-    Unit unit;
+    Scratch scratch;
     const std::size_t groups = job.columns / kElements;
     for (std::size_t first = 0; first < groups; first += kSlabGroups) {
       slab.unpack(job, first, std::min(kSlabGroups, groups - first));
-      for (std::size_t u = 0; u < units.count(); ++u) run_unit(job, units, u, slab, unit);
+      for (std::size_t u = 0; u < units.count(); ++u) {
+        const Unit unit = unit_of(job, units, u, slab, scratch);
+        // The results of half a unit need half the registers, and half the work after the product.
+        if (unit.tokens <= 8) {
+          run_unit<8>(job, slab, unit, scratch);
+        } else {
+          run_unit<16>(job, slab, unit, scratch);
+        }
+      }
     }
   }
 
- private:
   struct Slab {
     std::size_t first;
     std::size_t groups;
@@ -63,87 +77,100 @@ class GroupLinear {
     }
   };
 
-  /// What is gathered of a unit's tokens, with fixed strides, so that one register addresses all of it.
+  /// A unit's tokens over the slab: scales and scale x sum as UnitScales has them.
   struct Unit {
-    float scales[kTileRows][kScales] = {};
-    float sums[View::kHasMin ? kTileRows : 1][kScales] = {};  ///< scale x sum of the 32 quants
-    alignas(64) std::int32_t dots[2][kTileRows][kTileRows] = {};
-    alignas(64) std::byte copy[kTileRows][kSlabColumns];
-
-    void load(const LinearTile& job, std::size_t first_token, std::size_t rows, const Slab& slab) noexcept {
-      const std::size_t k = slab.column();
-      const std::size_t count = slab.groups * kElements / 32;
-      for (std::size_t r = 0; r < rows; ++r) {
-        const float* row = job.x->scales_row(job.first_token + first_token + r) + k / 32;
-        for (std::size_t i = 0; i < count; ++i) scales[r][i] = row[i];
-        if constexpr (View::kHasMin) {
-          const std::int16_t* halves = job.x->sums_row(job.first_token + first_token + r) + k / kSumElements;
-          for (std::size_t i = 0; i < count; ++i) sums[r][i] = row[i] * static_cast<float>(halves[2 * i] + halves[2 * i + 1]);
-        }
-      }
-    }
+    std::size_t first;   ///< token
+    std::size_t tokens;  ///< that are real
+    ActivationRows x;
+    const float* scales;  ///< [32 columns][16]
+    const float* sums;
   };
 
-  static void run_unit(const LinearTile& job, const TokenUnits& units, std::size_t u, const Slab& slab, Unit& unit) noexcept {
-    unit.load(job, units.first(u), units.rows(), slab);
-    const ActivationRows x = activation_rows<std::int8_t>(job, units, u, slab.column(), slab.groups * kElements, unit.copy);
-    // The results of half a unit need half the registers, and half the work after the product.
-    if (units.rows() <= 8) {
-      run_rows<8>(job, units, u, 0, slab, x, unit);
-    } else if (units.shared(u) >= 8) {
-      run_rows<8>(job, units, u, 8, slab, x, unit);
+  struct Scratch {
+    alignas(64) std::int32_t dots[kRegisters][kTileRows][kTileRows];
+    // Of a unit that is not in place.
+    alignas(64) float scales[kScales][kTileRows];
+    alignas(64) float sums[View::kHasMin ? kScales : 1][kTileRows];
+    alignas(64) std::byte copy[kTileRows][kSlabColumns];
+  };
+
+  static Unit unit_of(const LinearTile& job, const TokenUnits& units, std::size_t u, const Slab& slab, Scratch& scratch) noexcept {
+    const std::size_t first = units.first(u);
+    const ActivationRows x = activation_rows<std::int8_t>(job, units, u, slab.column(), slab.groups * kElements, scratch.copy);
+    Unit unit{first, units.tokens_of(u), x, scratch.scales[0], scratch.sums[0]};
+    if (units_in_place(job)) {
+      const UnitScales in_place = job.x->unit_scales(job.first_token / kTileRows + u);
+      unit.scales = in_place.scales + slab.column() / 32 * kTileRows;
+      unit.sums = in_place.sums + slab.column() / 32 * kTileRows;
     } else {
-      run_rows<16>(job, units, u, 0, slab, x, unit);
+      gather(job, unit, slab, scratch);
     }
+    return unit;
+  }
+
+  static void gather(const LinearTile& job, const Unit& unit, const Slab& slab, Scratch& scratch) noexcept {
+    const std::size_t k = slab.column();
+    const std::size_t count = slab.groups * kElements / 32;
+    for (std::size_t t = 0; t < unit.tokens; ++t) {
+      const std::size_t row = job.first_token + unit.first + t;
+      const float* scales = job.x->scales_row(row) + k / 32;
+      for (std::size_t i = 0; i < count; ++i) scratch.scales[i][t] = scales[i];
+      if constexpr (View::kHasMin) {
+        const std::int16_t* halves = job.x->sums_row(row) + k / kSumElements;
+        for (std::size_t i = 0; i < count; ++i) scratch.sums[i][t] = scales[i] * static_cast<float>(halves[2 * i] + halves[2 * i + 1]);
+      }
+    }
+  }
+
+  /// 16 accumulators, scales and temporaries: 20 of 32 registers. Tiles are multiplied and stored in order, so a store that follows its own
+  /// product waits for it and holds up the next: the product of group g, the store of g - 1 and the floats of g - 2 go side by side.
+  template <int kTokens>
+  static void run_unit(const LinearTile& job, const Slab& slab, const Unit& unit, Scratch& scratch) noexcept {
+    float* out = job.out + unit.first * job.out_stride;
+    F acc[kTokens];
+    generic::repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
+      acc[t] = slab.first > 0 && t < unit.tokens ? V::loadu(out + t * job.out_stride) : V::zero();
+    });
+    multiply<0>(slab, 0, unit);
+    if (slab.groups > 1) multiply<1>(slab, 1, unit);
+    Tiles::store<kResults>(scratch.dots[0], kTileRowBytes);
+    for (std::size_t first = 0; first < slab.groups; first += kRegisters) {
+      generic::repeat<kRegisters>([&](auto i) __attribute__((always_inline)) {
+        const std::size_t g = first + i;
+        if (g >= slab.groups) return;
+        if (i % 2 == 0) prefetch_to_write(out + (kTileRows + g / 2 % kTileRows) * job.out_stride);  // of the next unit
+        if (g + 2 < slab.groups) multiply<(i + 2) % kRegisters>(slab, g + 2, unit);
+        if (g + 1 < slab.groups) Tiles::store<kResults + (i + 1) % kRegisters>(scratch.dots[(i + 1) % kRegisters], kTileRowBytes);
+        add_group<kTokens>(slab, g, unit, scratch.dots[i], acc);
+      });
+    }
+    generic::repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
+      if (t < unit.tokens) V::storeu(out + t * job.out_stride, acc[t]);
+    });
   }
 
   template <int kRegister>
-  [[gnu::always_inline]] static void multiply(const Slab& slab, std::size_t group, const ActivationRows& x, Unit& unit) noexcept {
+  [[gnu::always_inline]] static void multiply(const Slab& slab, std::size_t group, const Unit& unit) noexcept {
     Tiles::zero<kResults + kRegister>();
-    Tiles::load<kWeights + kRegister>(slab.quants[group], kTileRowBytes);
-    x.load<kActivations + kRegister>(group * kElements);
-    Tiles::dot_signed<kResults + kRegister, kActivations + kRegister, kWeights + kRegister>();
-    Tiles::store<kResults + kRegister>(unit.dots[kRegister], kTileRowBytes);
-  }
-
-  /// 16 accumulators, the scale, and two temporaries: 19 of 32 registers. The product of a group is asked for before the floats of the
-  /// group before are computed: it takes about 52 cycles from operands to result, and the floats of 16 tokens about 24.
-  template <int kTokens>
-  static void run_rows(const LinearTile& job, const TokenUnits& units, std::size_t u, std::size_t base, const Slab& slab,
-                       const ActivationRows& x, Unit& unit) noexcept {
-    float* out = job.out + (units.first(u) + base) * job.out_stride;
-    const std::size_t begin = units.shared(u) > base ? units.shared(u) - base : 0;
-    const std::size_t end = std::min<std::size_t>(kTokens, units.rows() - base);
-    F acc[kTokens];
-    generic::repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
-      acc[t] = slab.first > 0 && t >= begin && t < end ? V::loadu(out + t * job.out_stride) : V::zero();
-    });
-    multiply<0>(slab, 0, x, unit);
-    for (std::size_t g = 0; g < slab.groups; g += 2) {
-      if (g + 1 < slab.groups) multiply<1>(slab, g + 1, x, unit);
-      add_group<kTokens>(slab, g, base, unit, unit.dots[0][base], acc);
-      if (g + 1 == slab.groups) break;
-      if (g + 2 < slab.groups) multiply<0>(slab, g + 2, x, unit);
-      add_group<kTokens>(slab, g + 1, base, unit, unit.dots[1][base], acc);
-    }
-    generic::repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
-      if (t >= begin && t < end) V::storeu(out + t * job.out_stride, acc[t]);
-    });
+    Tiles::load<kWeights + kRegister % 2>(slab.quants[group], kTileRowBytes);
+    unit.x.template load<kActivations + kRegister % 2>(group * kElements);
+    Tiles::dot_signed<kResults + kRegister, kActivations + kRegister % 2, kWeights + kRegister % 2>();
   }
 
   template <int kTokens>
-  [[gnu::always_inline]] static void add_group(const Slab& slab, std::size_t group, std::size_t base, const Unit& unit,
-                                               const std::int32_t* dots, F (&acc)[kTokens]) noexcept {
+  [[gnu::always_inline]] static void add_group(const Slab& slab, std::size_t group, const Unit& unit,
+                                               const std::int32_t (&dots)[kTileRows][kTileRows], F (&acc)[kTokens]) noexcept {
+    const std::size_t line = group * kElements / 32 * kTileRows;
     const F scale = V::load(slab.scales[group]);
-    const float* x_scales = unit.scales[base] + group * kElements / 32;
+    const float* x_scales = unit.scales + line;
     generic::repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
-      const F both = V::mul(scale, V::set1(x_scales[t * kScales]));
-      acc[t] = V::fma(both, V::to_float(V::loadu_i(dots + t * kTileRows)), acc[t]);
+      const F both = V::mul(scale, V::set1(x_scales[t]));
+      acc[t] = V::fma(both, V::small_to_float(V::loadu_i(dots[t])), acc[t]);
     });
     if constexpr (View::kHasMin) {
       const F min = V::load(slab.mins[group]);
-      const float* x_sums = unit.sums[base] + group * kElements / 32;
-      generic::repeat<kTokens>([&](auto t) __attribute__((always_inline)) { acc[t] = V::fma(min, V::set1(x_sums[t * kScales]), acc[t]); });
+      const float* x_sums = unit.sums + line;
+      generic::repeat<kTokens>([&](auto t) __attribute__((always_inline)) { acc[t] = V::fma(min, V::set1(x_sums[t]), acc[t]); });
     }
   }
 };

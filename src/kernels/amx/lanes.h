@@ -29,6 +29,11 @@ struct WordLanes : avx512::DotLanes {
     constexpr int kSelect = 0xCA;  // first ? second : third, bit by bit
     return _mm512_ternarylogic_epi32(set1_words(0x00FF), even_from, odd_from, kSelect);
   }
+  /// float(v) for |v| < 2^22, by additions: beside tiles, only one of the two ports multiplies and converts, but both add.
+  static F small_to_float(I v) noexcept {
+    constexpr std::int32_t kBits = 0x4B400000;  // 1.5 x 2^23: the last bit of its mantissa counts ones
+    return sub(from_bits(add_i(v, set1_i(kBits))), from_bits(set1_i(kBits)));
+  }
   static void store_bytes(std::byte* p, B v) noexcept { _mm512_store_si512(p, v); }
 
   /// The lower (upper) word of every pair, twice.

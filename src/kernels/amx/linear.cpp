@@ -19,11 +19,12 @@ struct Filler {
     const auto slot = static_cast<std::size_t>(format);
     table.linear_few[slot] = table.linear[slot];
     table.few_tokens[slot] = few;
+    table.max_tiles[slot] = 2;
     table.linear[slot] = kernel;
   }
   template <template <class> class View>
   void group(Format format) const noexcept {
-    set(format, GroupLinear<View>::tile, kFewForGroups);
+    set(format, GroupLinear<View>::tiles, kFewForGroups);
   }
   template <template <class> class View, class Folding>
   void super(Format format) const noexcept {
@@ -74,10 +75,10 @@ void fill_linear(KernelTable& table, bool with_bf16) {
   const Filler filler{table};
   fill_groups(filler);
   fill_super_blocks(filler);
-  if (with_bf16) filler.set(Format::kBF16, Bf16Linear::tile, kFewForBf16);
+  if (with_bf16) filler.set(Format::kBF16, Bf16Linear::tiles, kFewForBf16);
   // Two units of 16 tokens are the least that keep the multiplier busy. Every processor with tiles has 2 MiB of L2: the activations of
   // more tokens fit, and unpacking the weights is shared by more.
-  table.blocking = {.group = 32, .activation_bytes = 1 << 20};
+  table.blocking = {.group = 32, .activation_bytes = 1 << 20, .units = true};
 }
 
 }  // namespace quench::amx
