@@ -1,6 +1,7 @@
 #include "kernels/activations.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/checked.h"
 #include "kernels/compute.h"
@@ -50,7 +51,11 @@ void Activations::assign(const Compute& compute, ActivationKind kind, const floa
   selection_ = nullptr;
   if (kind == ActivationKind::kF32) return;
 
-  const std::size_t rows_per_item = std::max<std::size_t>(1, kElementsPerItem / columns);
+  std::size_t rows_per_item = std::max<std::size_t>(1, kElementsPerItem / columns);
+  // No unit's lines are written by two threads, unless there are so few that most threads would have nothing to do.
+  if (compute.kernels.blocking.units && rows >= kUnitTokens * static_cast<std::size_t>(compute.pool.thread_count())) {
+    rows_per_item = round_up(rows_per_item, kUnitTokens);
+  }
   const std::size_t items = ceil_div(rows, rows_per_item);
   const auto quantize_item = [&](std::size_t item, int) noexcept {
     const std::size_t end = std::min(rows, (item + 1) * rows_per_item);
@@ -103,14 +108,14 @@ void Activations::add_to_unit(std::size_t row) noexcept {
     return;
   }
   std::int16_t* pairs = unit_sums_.as<std::int16_t>().data() + row / kUnitTokens * blocks * kBlockPairs * kUnitTokens + 2 * token;
+  std::int16_t* pairs_of_32 = pairs + blocks * 2 * kPairs * kUnitTokens;
   constexpr std::size_t kLine = 2 * kUnitTokens;
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const std::int16_t* of_16 = sums + b * (256 / kSumElements);
-    std::int16_t* out = pairs + b * 2 * kPairs * kUnitTokens;
-    std::int16_t* out_of_32 = pairs + blocks * 2 * kPairs * kUnitTokens + b * 2 * kPairsOf32 * kUnitTokens;
-    for (std::size_t i = 0; i < 2 * kPairs; ++i) out[i / 2 * kLine + i % 2] = of_16[i];
-    for (std::size_t i = 0; i < 2 * kPairsOf32; ++i) {
-      out_of_32[i / 2 * kLine + i % 2] = static_cast<std::int16_t>(of_16[2 * i] + of_16[2 * i + 1]);
+  for (std::size_t b = 0; b < blocks; ++b, sums += 2 * kPairs) {
+    for (std::size_t p = 0; p < kPairs; ++p, pairs += kLine) std::memcpy(pairs, sums + 2 * p, sizeof(std::int16_t[2]));
+    for (std::size_t p = 0; p < kPairsOf32; ++p, pairs_of_32 += kLine) {
+      const std::int16_t* four = sums + 4 * p;
+      const std::int16_t pair[] = {static_cast<std::int16_t>(four[0] + four[1]), static_cast<std::int16_t>(four[2] + four[3])};
+      std::memcpy(pairs_of_32, pair, sizeof(pair));
     }
   }
 }

@@ -25,6 +25,13 @@ std::size_t rows_per_unit(const ModelConfig& config) noexcept {
   return std::max<std::size_t>(kQueriesPerUnit / config.heads_per_kv_head(), 1);
 }
 
+// A head's channels of one row after the other: 4 KiB and more apart, which no processor prefetches by itself. Some 100 ns of work ahead.
+constexpr std::size_t kRowsAhead = 2;
+
+void prefetch(const float* channels, std::size_t n) noexcept {
+  for (std::size_t i = 0; i < n; i += 16) __builtin_prefetch(channels + i);
+}
+
 /// The oldest position that a query at `position` sees.
 std::size_t first_visible(std::size_t window, std::size_t position) noexcept {
   return window == 0 || position < window ? 0 : position - window + 1;
@@ -164,6 +171,10 @@ void AttentionBlock::append_rows(const AttentionCall& call, const StepSpan& span
   for (std::size_t row = first_row; row < first_row + n_rows; ++row) {
     float* key = keys.row(row).data() + offset;
     float* value = values.row(row).data() + offset;
+    if (row + kRowsAhead < first_row + n_rows) {
+      prefetch(keys.row(row + kRowsAhead).data() + offset, head_dim_);
+      prefetch(values.row(row + kRowsAhead).data() + offset, head_dim_);
+    }
     const std::size_t in_span = row - span.first_row;
     const std::size_t rotation = span.rope_row + in_span;
     if (!weights.key_bias.empty()) kernels.add(key, weights.key_bias.data() + offset, head_dim_);
@@ -186,6 +197,9 @@ void AttentionBlock::load_queries(const AttentionCall& call, const Unit& unit, V
   float* query = scratch.queries.data();
   for (std::size_t row = unit.first_row; row < unit.first_row + unit.n_rows; ++row) {
     const std::size_t rotation = unit.span->rope_row + row - unit.span->first_row;
+    if (row + kRowsAhead < unit.first_row + unit.n_rows) {
+      prefetch(queries.row(row + kRowsAhead).data() + unit.kv_head * group_heads_ * head_dim_, group_heads_ * head_dim_);
+    }
     for (std::size_t head = unit.kv_head * group_heads_; head < (unit.kv_head + 1) * group_heads_; ++head, query += head_dim_) {
       const std::size_t offset = head * head_dim_;
       std::memcpy(query, queries.row(row).data() + offset, head_dim_ * sizeof(float));

@@ -56,8 +56,8 @@ struct Lanes {
   static F fma(F a, F b, F c) noexcept { return _mm512_fmadd_ps(a, b, c); }
   static F neg(F a) noexcept { return from_bits(_mm512_xor_si512(bits(a), _mm512_set1_epi32(INT32_MIN))); }
   static F abs(F a) noexcept { return from_bits(_mm512_and_si512(bits(a), _mm512_set1_epi32(INT32_MAX))); }
-  static F max(F a, F b) noexcept { return _mm512_mask_blend_ps(gt(a, b), b, a); }
-  static F min(F a, F b) noexcept { return _mm512_mask_blend_ps(lt(a, b), b, a); }
+  static F max(F a, F b) noexcept { return _mm512_max_ps(a, b); }
+  static F min(F a, F b) noexcept { return _mm512_min_ps(a, b); }
 
   static M gt(F a, F b) noexcept { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
   static M lt(F a, F b) noexcept { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
@@ -100,6 +100,19 @@ struct Lanes {
   static void store_i8(std::int8_t* p, I v) noexcept { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v)); }
   static void store_u16(std::uint16_t* p, I v) noexcept { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(v)); }
   static std::int32_t sum_lanes(I v) noexcept { return _mm512_reduce_add_epi32(v); }
+  /// combine(p[i], p[i + half]) for half = 8, 4, 2, 1.
+  static float fold_sum(F p) noexcept {
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(p), _mm512_extractf32x8_ps(p, 1));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+  static float fold_max(F p) noexcept {
+    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(p), _mm512_extractf32x8_ps(p, 1));
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+  }
 
  private:
   static M first_lanes(std::size_t count) noexcept { return static_cast<M>((1u << count) - 1u); }

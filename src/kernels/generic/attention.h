@@ -39,36 +39,78 @@ struct PageKernel {
   static void attend_page(const AttendPage& page) noexcept {
     std::size_t remaining = 0;
     for (std::size_t i = 0; i < page.n_queries; ++i) remaining += page.first[i] < page.last[i] ? 1 : 0;
+    if constexpr (Pages::kWidens) {
+      if (remaining >= kManyQueries && page.head_dim <= kWidenedChannels) return attend_widened(page, remaining);
+    }
+    attend_queries(page, remaining);
+  }
+
+  /// The `remaining` queries that see anything of the page.
+  static void attend_queries(const AttendPage& page, std::size_t remaining) noexcept {
     // Blocks of nearly equal size: seven queries as 4 + 3, not 6 + 1.
     std::size_t blocks = (remaining + kMaxQueries - 1) / kMaxQueries;
     std::size_t next = 0;
-    std::size_t queries[kMaxQueries];
-    for (; blocks > 0; --blocks) {
-      const std::size_t count = (remaining + blocks - 1) / blocks;
-      for (std::size_t taken = 0; taken < count; ++next) {
-        if (page.first[next] < page.last[next]) queries[taken++] = next;
+    BlockResult results[kMaxBlocks];
+    while (blocks > 0) {
+      // The keys first, for all blocks, then the values: either fits in L1.
+      const std::size_t n_blocks = blocks < kMaxBlocks ? blocks : kMaxBlocks;
+      for (std::size_t b = 0; b < n_blocks; ++b, --blocks) {
+        BlockResult& result = results[b];
+        result.count = (remaining + blocks - 1) / blocks;
+        for (std::size_t taken = 0; taken < result.count; ++next) {
+          if (page.first[next] < page.last[next]) result.queries[taken++] = next;
+        }
+        remaining -= result.count;
+        with_block(page, result, [](auto block) QUENCH_INLINE { block.weigh_positions(); });
       }
-      attend_block(page, queries, count);
-      remaining -= count;
+      for (std::size_t b = 0; b < n_blocks; ++b) with_block(page, results[b], [](auto block) QUENCH_INLINE { block.add_values(); });
     }
   }
 
  private:
-  static void attend_block(const AttendPage& page, const std::size_t* queries, std::size_t count) noexcept {
-    switch (count) {
-      case 1: return Block<1>(page, queries).attend();
-      case 2: return Block<2>(page, queries).attend();
-      case 3: return Block<3>(page, queries).attend();
-      case 4: return Block<4>(page, queries).attend();
-      case 5: return Block<5>(page, queries).attend();
-      default: return Block<6>(page, queries).attend();
+  // From so many queries on, a page is widened to f32 once instead of for each block of them.
+  static constexpr std::size_t kManyQueries = 2 * kMaxQueries;
+  static constexpr std::size_t kWidenedChannels = 256;
+  // Those of a unit of 64 queries (model/attention_block.cpp).
+  static constexpr std::size_t kMaxBlocks = 11;
+
+  static void attend_widened(const AttendPage& page, std::size_t remaining) noexcept {
+    alignas(64) float keys[kPagePositions * kWidenedChannels];
+    alignas(64) float values[kPagePositions * kWidenedChannels];
+    Pages::widen(page, keys, values);
+    AttendPage widened = page;
+    widened.keys = reinterpret_cast<const std::byte*>(keys);
+    widened.values = reinterpret_cast<const std::byte*>(values);
+    PageKernel<L, typename Pages::Widened>::attend_queries(widened, remaining);
+  }
+
+  /// A block's queries, and what the first half of its work leaves for the second.
+  struct BlockResult {
+    std::size_t count;
+    std::size_t queries[kMaxQueries];
+    bool first_page[kMaxQueries];
+    // Scores, then softmax weights.
+    alignas(64) PageWeights<kMaxQueries> weights;
+    // exp(max - M) of each query, then exp(m - M).
+    alignas(64) float factors[16];
+  };
+
+  template <typename Work>
+  static void with_block(const AttendPage& page, BlockResult& result, const Work& work) noexcept {
+    switch (result.count) {
+      case 1: return work(Block<1>(page, result));
+      case 2: return work(Block<2>(page, result));
+      case 3: return work(Block<3>(page, result));
+      case 4: return work(Block<4>(page, result));
+      case 5: return work(Block<5>(page, result));
+      default: return work(Block<6>(page, result));
     }
   }
 
   template <std::size_t kQueries>
   struct Block {
     const AttendPage& page;
-    std::size_t queries[kQueries];
+    const std::size_t (&queries)[kQueries];
     float* out[kQueries];
     AttentionState* state[kQueries];
     std::size_t first[kQueries] = {};
@@ -76,15 +118,18 @@ struct PageKernel {
     // The slots that every query of the block sees; empty when there are none.
     std::size_t shared_first = 0;
     std::size_t shared_last = kPagePositions;
-    bool first_page[kQueries];
-    // Scores, then softmax weights.
-    alignas(64) PageWeights<kQueries> weights;
-    // exp(max - M) of each query, then exp(m - M).
-    alignas(64) float factors[16];
+    bool (&first_page)[kMaxQueries];
+    PageWeights<kQueries>& weights;
+    float (&factors)[16];
 
-    Block(const AttendPage& the_page, const std::size_t* chosen) noexcept : page(the_page) {
+    Block(const AttendPage& the_page, BlockResult& result) noexcept
+        : page(the_page),
+          queries(reinterpret_cast<const std::size_t (&)[kQueries]>(result.queries)),
+          first_page(result.first_page),
+          weights(reinterpret_cast<PageWeights<kQueries>&>(result.weights)),
+          factors(result.factors) {
       for (std::size_t r = 0; r < kQueries; ++r) {
-        const std::size_t q = queries[r] = chosen[r];
+        const std::size_t q = queries[r];
         out[r] = page.out + q * page.out_stride;
         state[r] = page.states + q;
         first[r] = static_cast<std::size_t>(page.first[q]);
@@ -95,9 +140,12 @@ struct PageKernel {
       if (shared_first > shared_last) shared_first = shared_last = kPagePositions;
     }
 
-    void attend() noexcept {
+    void weigh_positions() noexcept {
       score_strips();
       softmax();
+    }
+
+    void add_values() noexcept {
       const typename Pages::template Weights<kQueries> value_weights(page, weights);
       constexpr std::size_t kRegisters = registers_per_query(kQueries);
       std::size_t d = 0;

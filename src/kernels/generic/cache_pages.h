@@ -15,12 +15,77 @@ namespace quench::generic {
 template <std::size_t kQueries>
 using PageWeights = float[kQueries][kPagePositions];
 
-template <class V>
-struct F16Pages {
+/// Pages of plain numbers, Number being F16 or float: keys [64/16][head_dim][16], values [64][head_dim].
+template <class V, class Number>
+struct NumberPages {
   using F = typename V::F;
   /// Channels that are multiplied with one weight: all of a head.
   static constexpr std::size_t kWeightChannels = kMaxHeadDim;
   static constexpr std::size_t kStripRegisters = kStripPositions / V::kN;
+  static constexpr bool kWidens = false;
+
+  [[gnu::always_inline]] static F load(const Number* p) noexcept {
+    if constexpr (sizeof(Number) == sizeof(float)) {
+      return V::loadu(p);
+    } else {
+      return V::load_f16(p);
+    }
+  }
+
+  /// Scores of kStrips strips from `strip` on.
+  template <std::size_t kQueries, std::size_t kStrips>
+  static void score(const AttendPage& page, const std::size_t (&queries)[kQueries], std::size_t strip,
+                    PageWeights<kQueries>& scores) noexcept {
+    constexpr std::size_t kRegisters = kStrips * kStripRegisters;
+    const std::size_t head_dim = page.head_dim;
+    const float* query[kQueries];
+    for (std::size_t r = 0; r < kQueries; ++r) query[r] = page.queries + queries[r] * page.query_stride;
+    const Number* keys = reinterpret_cast<const Number*>(page.keys) + strip * head_dim * kStripPositions;
+    QuerySums<V, kQueries, kRegisters> sums;
+    for (std::size_t d = 0; d < head_dim; ++d, keys += kStripPositions) {
+      sums.template add_all<0, kRegisters>(
+          [&](std::size_t r) QUENCH_INLINE { return query[r][d]; },
+          [&](std::size_t c)
+              QUENCH_INLINE { return load(keys + c / kStripRegisters * head_dim * kStripPositions + c % kStripRegisters * V::kN); });
+    }
+    QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
+      QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) {
+        V::store(scores[r] + strip * kStripPositions + c * V::kN, sums.of[r][c]);
+      }
+    }
+  }
+
+  /// The weights that values are multiplied with: the softmax weights themselves.
+  template <std::size_t kQueries>
+  struct Weights {
+    const PageWeights<kQueries>& softmax;
+    Weights(const AttendPage&, const PageWeights<kQueries>& weights) noexcept : softmax(weights) {}
+    [[gnu::always_inline]] const float* of(std::size_t r, std::size_t) const noexcept { return softmax[r]; }
+  };
+
+  [[gnu::always_inline]] static F load_value(const AttendPage& page, std::size_t p, std::size_t d, std::size_t width) noexcept {
+    const Number* value = reinterpret_cast<const Number*>(page.values) + p * page.head_dim + d;
+    if (V::kN <= 8 || width == V::kN) return load(value);
+    // A head whose channels end inside a register; head_dim is a multiple of 8, so only 16 lanes come here.
+    Number numbers[V::kN] = {};
+    for (std::size_t i = 0; i < width; ++i) numbers[i] = value[i];
+    return load(numbers);
+  }
+};
+
+template <class V>
+struct F16Pages : NumberPages<V, F16> {
+  using F = typename V::F;
+  using Widened = NumberPages<V, float>;
+  static constexpr bool kWidens = true;
+
+  /// The page's parts in f32, in the same order.
+  static void widen(const AttendPage& page, float* keys, float* values) noexcept {
+    for (std::size_t i = 0; i < kPagePositions * page.head_dim; i += V::kN) {
+      V::store(keys + i, V::load_f16(reinterpret_cast<const F16*>(page.keys) + i));
+      V::store(values + i, V::load_f16(reinterpret_cast<const F16*>(page.values) + i));
+    }
+  }
 
   static void store_key(std::byte* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept {
     F16* strip = reinterpret_cast<F16*>(page_keys) + slot / kStripPositions * head_dim * kStripPositions + slot % kStripPositions;
@@ -40,46 +105,6 @@ struct F16Pages {
     }
   }
 
-  /// Scores of kStrips strips from `strip` on.
-  template <std::size_t kQueries, std::size_t kStrips>
-  static void score(const AttendPage& page, const std::size_t (&queries)[kQueries], std::size_t strip,
-                    PageWeights<kQueries>& scores) noexcept {
-    constexpr std::size_t kRegisters = kStrips * kStripRegisters;
-    const std::size_t head_dim = page.head_dim;
-    const float* query[kQueries];
-    for (std::size_t r = 0; r < kQueries; ++r) query[r] = page.queries + queries[r] * page.query_stride;
-    const F16* keys = reinterpret_cast<const F16*>(page.keys) + strip * head_dim * kStripPositions;
-    QuerySums<V, kQueries, kRegisters> sums;
-    for (std::size_t d = 0; d < head_dim; ++d, keys += kStripPositions) {
-      sums.template add_all<0, kRegisters>(
-          [&](std::size_t r) QUENCH_INLINE { return query[r][d]; },
-          [&](std::size_t c)
-              QUENCH_INLINE { return V::load_f16(keys + c / kStripRegisters * head_dim * kStripPositions + c % kStripRegisters * V::kN); });
-    }
-    QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
-      QUENCH_UNROLLED for (std::size_t c = 0; c < kRegisters; ++c) {
-        V::store(scores[r] + strip * kStripPositions + c * V::kN, sums.of[r][c]);
-      }
-    }
-  }
-
-  /// The weights that values are multiplied with: the softmax weights themselves.
-  template <std::size_t kQueries>
-  struct Weights {
-    const PageWeights<kQueries>& softmax;
-    Weights(const AttendPage&, const PageWeights<kQueries>& weights) noexcept : softmax(weights) {}
-    [[gnu::always_inline]] const float* of(std::size_t r, std::size_t) const noexcept { return softmax[r]; }
-  };
-
-  [[gnu::always_inline]] static F load_value(const AttendPage& page, std::size_t p, std::size_t d, std::size_t width) noexcept {
-    const F16* value = reinterpret_cast<const F16*>(page.values) + p * page.head_dim + d;
-    if (V::kN <= 8 || width == V::kN) return V::load_f16(value);
-    // A head whose channels end inside a register; head_dim is a multiple of 8, so only 16 lanes come here.
-    std::uint16_t halves[V::kN] = {};
-    for (std::size_t i = 0; i < width; ++i) halves[i] = value[i].bits;
-    return V::load_f16(reinterpret_cast<const F16*>(halves));
-  }
-
  private:
   static std::size_t to_halves(const float* row, std::size_t d, std::size_t head_dim, std::uint16_t* halves) noexcept {
     const std::size_t count = head_dim - d < V::kN ? head_dim - d : V::kN;
@@ -93,6 +118,7 @@ template <class V>
 struct Q8Pages {
   using F = typename V::F;
   static constexpr std::size_t kWeightChannels = kCacheBlockChannels;
+  static constexpr bool kWidens = false;
 
   static void store_key(std::byte* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept {
     std::byte* strip = page_keys + slot / kStripPositions * head_dim * kStripPositions + slot % kStripPositions * 2;

@@ -16,9 +16,11 @@ struct Partials {
   }
 
   [[gnu::always_inline]] float fold_sum() const noexcept {
+    if constexpr (requires { L::fold_sum(lanes[0]); }) return L::fold_sum(lanes[0]);
     return fold([](float a, float b) noexcept { return a + b; });
   }
   [[gnu::always_inline]] float fold_max() const noexcept {
+    if constexpr (requires { L::fold_max(lanes[0]); }) return L::fold_max(lanes[0]);
     return fold([](float a, float b) noexcept { return a > b ? a : b; });
   }
 
