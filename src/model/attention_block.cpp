@@ -11,9 +11,9 @@
 namespace quench {
 namespace {
 
-// Queries that share one pass over a page: 64 of 128 channels and their outputs are 64 KiB, beside a page of 32 KiB in a 512 KiB L2;
-// more would not cut the reading of pages by much.
-constexpr std::size_t kQueriesPerUnit = 64;
+// Queries that share one pass over a page, and its widening to f32: 128 of 128 channels and their outputs are 128 KiB, beside a page of 64
+// KiB in a 512 KiB L2.
+constexpr std::size_t kQueriesPerUnit = 128;
 // Items per thread, so that threads which start late or run slow even out.
 constexpr std::size_t kItemsPerThread = 4;
 // A page of 128 channels takes one query head about a microsecond, and claiming an item 0.1: four pages are the least that is worth one.
@@ -21,8 +21,14 @@ constexpr std::size_t kMinPagesPerItem = 4;
 // Results of shared-out pages: beyond this, units go unshared. 32 heads of 128 channels reach it at 131,072 positions.
 constexpr std::size_t kMaxResultBytes = std::size_t{32} << 20;
 
-std::size_t rows_per_unit(const ModelConfig& config) noexcept {
+std::size_t most_rows_per_unit(const ModelConfig& config) noexcept {
   return std::max<std::size_t>(kQueriesPerUnit / config.heads_per_kv_head(), 1);
+}
+
+/// Fewer where the threads would not all have several units.
+std::size_t rows_per_unit(const ModelConfig& config, std::size_t rows, std::size_t threads) noexcept {
+  const std::size_t wanted_blocks = ceil_div(kItemsPerThread * threads, config.n_kv_heads);
+  return std::clamp<std::size_t>(rows / wanted_blocks, 1, most_rows_per_unit(config));
 }
 
 // A head's channels of one row after the other: 4 KiB and more apart, which no processor prefetches by itself. Some 100 ns of work ahead.
@@ -52,13 +58,13 @@ AttentionBlock::AttentionBlock(const ModelConfig& config, std::size_t max_rows, 
     : n_kv_heads_(config.n_kv_heads),
       group_heads_(config.heads_per_kv_head()),
       head_dim_(config.head_dim),
-      rows_per_unit_(std::min(rows_per_unit(config), max_rows)) {
+      rows_per_unit_(rows_per_unit(config, max_rows, static_cast<std::size_t>(threads))) {
   for (int i = 0; i < threads; ++i) scratch_.emplace_back(rows_per_unit_ * group_heads_, head_dim_);
 }
 
 std::size_t AttentionBlock::scratch_bytes(const ModelConfig& config) noexcept {
   // Queries and outputs in f32; quants of two bytes, a scale for 32 of them.
-  return rows_per_unit(config) * config.heads_per_kv_head() * config.head_dim * (2 * sizeof(float) + 2 + 1);
+  return most_rows_per_unit(config) * config.heads_per_kv_head() * config.head_dim * (2 * sizeof(float) + 2 + 1);
 }
 
 void AttentionBlock::append(const AttentionCall& call, View<float, Seq, KvChannels> keys, View<float, Seq, KvChannels> values) {

@@ -39,10 +39,12 @@ class GroupLinear {
     Slab slab;
     Scratch scratch;
     const std::size_t groups = job.columns / kElements;
+    WeightsAhead ahead(job.tile + job.tile_bytes, job.tile_bytes, (groups + kSlabGroups - 1) / kSlabGroups * units.count());
     for (std::size_t first = 0; first < groups; first += kSlabGroups) {
       slab.unpack(job, first, std::min(kSlabGroups, groups - first));
       for (std::size_t u = 0; u < units.count(); ++u) {
         const Unit unit = unit_of(job, units, u, slab, scratch);
+        ahead.step();
         // The results of half a unit need half the registers, and half the work after the product.
         if (unit.tokens <= 8) {
           run_unit<8>(job, slab, unit, scratch);
@@ -163,6 +165,7 @@ class GroupLinear {
     const std::size_t line = group * kElements / 32 * kTileRows;
     const F scale = V::load(slab.scales[group]);
     const float* x_scales = unit.scales + line;
+    __builtin_prefetch(x_scales + 4 * kTileRows);
     generic::repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
       const F both = V::mul(scale, V::set1(x_scales[t]));
       acc[t] = V::fma(both, V::small_to_float(V::loadu_i(dots[t])), acc[t]);

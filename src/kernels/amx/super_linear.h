@@ -122,13 +122,15 @@ class SuperLinear {
   static void run_part(const Part& part, const Fold& fold, Scratch& scratch) noexcept {
     Block blocks[kTiles];
     const std::byte* tile = part.job.tile + part.first_tile * part.job.tile_bytes;
-    for (std::size_t block = 0; block < part.job.columns / 256; ++block) {
+    const std::size_t n_blocks = part.job.columns / 256;
+    WeightsAhead ahead(tile + kTiles * part.job.tile_bytes, kTiles * part.job.tile_bytes, n_blocks * part.n_units);
+    for (std::size_t block = 0; block < n_blocks; ++block) {
       for (std::size_t i = 0; i < kTiles; ++i) fold(tile + i * part.job.tile_bytes, block, blocks[i]);
       // The results of half a unit take half the work after the product.
       if (part.units.rows() <= kTileRows / 2) {
-        run_block<kTiles, kTileRows / 2>(part, block, blocks, scratch);
+        run_block<kTiles, kTileRows / 2>(part, block, blocks, ahead, scratch);
       } else {
-        run_block<kTiles, kTileRows>(part, block, blocks, scratch);
+        run_block<kTiles, kTileRows>(part, block, blocks, ahead, scratch);
       }
     }
   }
@@ -136,11 +138,13 @@ class SuperLinear {
   /// Tiles are multiplied and stored in order: the results of a unit are stored among the first products of the next one, and its floats
   /// go beside the others.
   template <int kTiles, std::size_t kTokens>
-  static void run_block(const Part& part, std::size_t block, const Block (&blocks)[kTiles], Scratch& scratch) noexcept {
+  static void run_block(const Part& part, std::size_t block, const Block (&blocks)[kTiles], WeightsAhead& ahead,
+                        Scratch& scratch) noexcept {
     Unit next = unit_of(part, 0, block, scratch);
     repeat_parts([&](auto k) __attribute__((always_inline)) { multiply<k, false>(next.x, blocks, scratch); });
     for (std::size_t u = 0; u < part.n_units; ++u) {
       const Unit unit = next;
+      ahead.step();
       Floats<kTiles, kTokens> floats(part, unit, block, scratch);
       if (u + 1 < part.n_units) {
         next = unit_of(part, u + 1, block, scratch);

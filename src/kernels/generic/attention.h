@@ -71,8 +71,8 @@ struct PageKernel {
   // From so many queries on, a page is widened to f32 once instead of for each block of them.
   static constexpr std::size_t kManyQueries = 2 * kMaxQueries;
   static constexpr std::size_t kWidenedChannels = 256;
-  // Those of a unit of 64 queries (model/attention_block.cpp).
-  static constexpr std::size_t kMaxBlocks = 11;
+  // Those of a unit of 128 queries (model/attention_block.cpp).
+  static constexpr std::size_t kMaxBlocks = 22;
 
   static void attend_widened(const AttendPage& page, std::size_t remaining) noexcept {
     alignas(64) float keys[kPagePositions * kWidenedChannels];
