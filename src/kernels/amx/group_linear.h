@@ -39,17 +39,17 @@ class GroupLinear {
     Slab slab;
     Scratch scratch;
     const std::size_t groups = job.columns / kElements;
-    WeightsAhead ahead(job.tile + job.tile_bytes, job.tile_bytes, (groups + kSlabGroups - 1) / kSlabGroups * units.count());
+    WeightsAhead ahead(job.tile + job.tile_bytes, job.tile_bytes,
+                       units.count() == 1 ? groups : (groups + kSlabGroups - 1) / kSlabGroups * units.count());
     for (std::size_t first = 0; first < groups; first += kSlabGroups) {
       slab.unpack(job, first, std::min(kSlabGroups, groups - first));
       for (std::size_t u = 0; u < units.count(); ++u) {
         const Unit unit = unit_of(job, units, u, slab, scratch);
-        ahead.step();
         // The results of half a unit need half the registers, and half the work after the product.
         if (unit.tokens <= 8) {
-          run_unit<8>(job, slab, unit, scratch);
+          run_unit<8>(job, units, slab, unit, ahead, scratch);
         } else {
-          run_unit<16>(job, slab, unit, scratch);
+          run_unit<16>(job, units, slab, unit, ahead, scratch);
         }
       }
     }
@@ -126,8 +126,17 @@ class GroupLinear {
 
   /// 16 accumulators, scales and temporaries: 20 of 32 registers. Tiles are multiplied and stored in order, so a store that follows its own
   /// product waits for it and holds up the next: the product of group g, the store of g - 1 and the floats of g - 2 go side by side.
+  /// Next weights are asked for once a unit, or, by a unit that is alone, once a group: more than once a unit costs the others 15 %.
   template <int kTokens>
-  static void run_unit(const LinearTile& job, const Slab& slab, const Unit& unit, Scratch& scratch) noexcept {
+  static void run_unit(const LinearTile& job, const TokenUnits& units, const Slab& slab, const Unit& unit, WeightsAhead& ahead,
+                       Scratch& scratch) noexcept {
+    if (units.count() == 1) return run_groups<kTokens, true>(job, slab, unit, ahead, scratch);
+    ahead.step();
+    run_groups<kTokens, false>(job, slab, unit, ahead, scratch);
+  }
+
+  template <int kTokens, bool kAlone>
+  static void run_groups(const LinearTile& job, const Slab& slab, const Unit& unit, WeightsAhead& ahead, Scratch& scratch) noexcept {
     float* out = job.out + unit.first * job.out_stride;
     F acc[kTokens];
     generic::repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
@@ -141,6 +150,7 @@ class GroupLinear {
         const std::size_t g = first + i;
         if (g >= slab.groups) return;
         if (i % 2 == 0) prefetch_to_write(out + (kTileRows + g / 2 % kTileRows) * job.out_stride);  // of the next unit
+        if constexpr (kAlone) ahead.step();
         if (g + 2 < slab.groups) multiply<(i + 2) % kRegisters>(slab, g + 2, unit);
         if (g + 1 < slab.groups) Tiles::store<kResults + (i + 1) % kRegisters>(scratch.dots[(i + 1) % kRegisters], kTileRowBytes);
         add_group<kTokens>(slab, g, unit, scratch.dots[i], acc);

@@ -123,7 +123,7 @@ class SuperLinear {
     Block blocks[kTiles];
     const std::byte* tile = part.job.tile + part.first_tile * part.job.tile_bytes;
     const std::size_t n_blocks = part.job.columns / 256;
-    WeightsAhead ahead(tile + kTiles * part.job.tile_bytes, kTiles * part.job.tile_bytes, n_blocks * part.n_units);
+    WeightsAhead ahead(tile + kTiles * part.job.tile_bytes, kTiles * part.job.tile_bytes, n_blocks * (part.n_units - 1 + kParts));
     for (std::size_t block = 0; block < n_blocks; ++block) {
       for (std::size_t i = 0; i < kTiles; ++i) fold(tile + i * part.job.tile_bytes, block, blocks[i]);
       // The results of half a unit take half the work after the product.
@@ -144,17 +144,20 @@ class SuperLinear {
     repeat_parts([&](auto k) __attribute__((always_inline)) { multiply<k, false>(next.x, blocks, scratch); });
     for (std::size_t u = 0; u < part.n_units; ++u) {
       const Unit unit = next;
-      ahead.step();
       Floats<kTiles, kTokens> floats(part, unit, block, scratch);
       if (u + 1 < part.n_units) {
         next = unit_of(part, u + 1, block, scratch);
+        ahead.step();
         repeat_parts([&](auto k) __attribute__((always_inline)) {
           multiply<k, true>(next.x, blocks, scratch);
           floats.template add<k>(blocks, unit, scratch);
         });
       } else {
         generic::repeat<kTiles>([&](auto i) __attribute__((always_inline)) { store<i>(scratch); });
-        repeat_parts([&](auto k) __attribute__((always_inline)) { floats.template add<k>(blocks, unit, scratch); });
+        repeat_parts([&](auto k) __attribute__((always_inline)) {
+          ahead.step();
+          floats.template add<k>(blocks, unit, scratch);
+        });
       }
       floats.finish(part, unit, scratch);
     }

@@ -45,8 +45,8 @@ void configure_for(const TokenUnits& units) noexcept {
   asm volatile("prefetchw (%0)" : : "r"(p));  // __builtin_prefetch gives it only with a flag of its own
 }
 
-/// The packed tiles that follow the ones at work, asked for into L2 little by little: `steps` calls ask for all of them. Unpacking them
-/// would otherwise wait for memory, as it is too short for the processor to see a stream.
+/// The packed tiles that follow the ones at work, asked for into L2 little by little: `steps` calls ask for all of them, at the latest.
+/// Unpacking them would otherwise wait for memory, as it is too short for the processor to see a stream.
 class WeightsAhead {
  public:
   WeightsAhead(const std::byte* tiles, std::size_t bytes, std::size_t steps) noexcept
