@@ -52,10 +52,8 @@ void Activations::assign(const Compute& compute, ActivationKind kind, const floa
   if (kind == ActivationKind::kF32) return;
 
   std::size_t rows_per_item = std::max<std::size_t>(1, kElementsPerItem / columns);
-  // No unit's lines are written by two threads, unless there are so few that most threads would have nothing to do.
-  if (compute.kernels.blocking.units && rows >= kUnitTokens * static_cast<std::size_t>(compute.pool.thread_count())) {
-    rows_per_item = round_up(rows_per_item, kUnitTokens);
-  }
+  // Two threads that write a unit's lines are slower than one.
+  if (compute.kernels.blocking.units) rows_per_item = round_up(rows_per_item, kUnitTokens);
   const std::size_t items = ceil_div(rows, rows_per_item);
   const auto quantize_item = [&](std::size_t item, int) noexcept {
     const std::size_t end = std::min(rows, (item + 1) * rows_per_item);

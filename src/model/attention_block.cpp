@@ -38,6 +38,14 @@ void prefetch(const float* channels, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; i += 16) __builtin_prefetch(channels + i);
 }
 
+/// A key is scattered over all lines of its strip: asked for before its rotation, they come together.
+void prefetch_strip(CacheType type, const std::byte* page_keys, std::size_t slot, std::size_t head_dim) noexcept {
+  const std::size_t strip_bytes = kStripPositions * head_dim * (type == CacheType::kF16 ? sizeof(F16) : 1);
+  const std::byte* strip = page_keys + slot / kStripPositions * strip_bytes;
+  constexpr int kToWrite = 1;
+  for (std::size_t i = 0; i < strip_bytes; i += 64) __builtin_prefetch(strip + i, kToWrite);
+}
+
 /// The oldest position that a query at `position` sees.
 std::size_t first_visible(std::size_t window, std::size_t position) noexcept {
   return window == 0 || position < window ? 0 : position - window + 1;
@@ -183,15 +191,19 @@ void AttentionBlock::append_rows(const AttentionCall& call, const StepSpan& span
     }
     const std::size_t in_span = row - span.first_row;
     const std::size_t rotation = span.rope_row + in_span;
+    const std::size_t position = span.pos0 + in_span;
+    const PageId page = span.sequence->page(call.layer, position / kPagePositions);
+    std::byte* page_keys = cache.keys(call.layer, page, kv_head);
+    std::byte* page_values = cache.values(call.layer, page, kv_head);
+    if (row == first_row || position % kStripPositions == 0)
+      prefetch_strip(cache.layout().type, page_keys, position % kPagePositions, head_dim_);
     if (!weights.key_bias.empty()) kernels.add(key, weights.key_bias.data() + offset, head_dim_);
     if (!weights.key_norm.empty()) kernels.rms_norm(key, weights.key_norm.data(), head_dim_, call.transform.norm_epsilon, key);
     kernels.rope(key, rope.cos_row(rotation), rope.sin_row(rotation), rope.n_rot(), rope.style());
     if (!weights.value_bias.empty()) kernels.add(value, weights.value_bias.data() + offset, head_dim_);
 
-    const std::size_t position = span.pos0 + in_span;
-    const PageId page = span.sequence->page(call.layer, position / kPagePositions);
-    store.store_key(cache.keys(call.layer, page, kv_head), position % kPagePositions, key, head_dim_);
-    store.store_value(cache.values(call.layer, page, kv_head), position % kPagePositions, value, head_dim_);
+    store.store_key(page_keys, position % kPagePositions, key, head_dim_);
+    store.store_value(page_values, position % kPagePositions, value, head_dim_);
   }
 }
 

@@ -73,7 +73,7 @@ void Forward::run_step(std::span<const SequenceTokens> requests, const StepSink&
     for (std::size_t i = 0; i < logits.size<Seq>(); ++i, ++row) {
       while (row == requests[request].tokens.size()) row = first_wanted(requests[++request]);
       const auto values = logits.row(i).elements();
-      check_logits(values, requests[request].sequence->length() + row);
+      if (scratch_->logits_finite[i] == 0) throw_not_finite(requests[request].sequence->length() + row);
       sink(request, row, values);
     }
     begin += logits.size<Seq>();

@@ -28,6 +28,7 @@ ForwardScratch::ForwardScratch(const ModelConfig& config, std::size_t rows, int 
       gate({rows, config.n_ffn}, "scratch"),
       up({rows, config.n_ffn}, "scratch"),
       logits({logit_rows(config, rows), config.n_vocab}, "scratch"),
+      logits_finite(logit_rows(config, rows)),
       activations(rows, widest(config)),
       attention(config, rows, threads),
       experts(config, rows),

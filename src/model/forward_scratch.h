@@ -26,7 +26,8 @@ class ForwardScratch {
   Tensor<float, Seq, KvChannels> values;
   Tensor<float, Seq, Ffn> gate;
   Tensor<float, Seq, Ffn> up;
-  Tensor<float, Seq, Vocab> logits;  ///< as many rows as are computed at once
+  Tensor<float, Seq, Vocab> logits;         ///< as many rows as are computed at once
+  std::vector<std::uint8_t> logits_finite;  ///< of each row of logits: 1 = all of them are finite
   ActivationScratch activations;
   AttentionBlock attention;
   ExpertBlock experts;

@@ -1,7 +1,7 @@
 #include "model/request_check.h"
 
-#include <cmath>
-#include <limits>
+#include <bit>
+#include <cstdint>
 #include <string>
 
 #include "base/error.h"
@@ -17,11 +17,19 @@ void check_tokens(const ModelConfig& config, std::span<const TokenId> tokens) {
   }
 }
 
+bool all_finite(std::span<const float> values) noexcept {
+  // Infinities and NaN have all bits of the exponent. In integers, so that compilers make vectors of it.
+  constexpr std::uint32_t kExponent = 0x7F800000;
+  std::uint32_t found = 0;
+  for (const float value : values) found |= static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent);
+  return found == 0;
+}
+
 void check_logits(std::span<const float> logits, std::size_t position) {
-  // Comparison with a NaN is false, so that one pass finds both.
-  bool finite = true;
-  for (const float value : logits) finite &= std::fabs(value) <= std::numeric_limits<float>::max();
-  if (finite) return;
+  if (!all_finite(logits)) throw_not_finite(position);
+}
+
+void throw_not_finite(std::size_t position) {
   throw_bad_file("forward: the logits at position " + std::to_string(position) +
                  " are not finite: the weights are damaged, or drive the model out of range");
 }

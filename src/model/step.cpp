@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/profile.h"
+#include "model/request_check.h"
 #include "model/row_parallel.h"
 
 namespace quench {
@@ -76,6 +77,7 @@ View<float, Seq, Vocab> Step::logits(std::size_t begin, std::size_t n) {
     float* logits = out.row(row).data();
     if (!bias.empty()) compute_.kernels.add(logits, bias.data(), config_.n_vocab);
     if (config_.logit_soft_cap > 0.0f) compute_.kernels.soft_cap(logits, config_.logit_soft_cap, config_.n_vocab);
+    scratch_.logits_finite[row] = all_finite(out.row(row).elements()) ? 1 : 0;
   });
   return out;
 }

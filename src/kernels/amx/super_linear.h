@@ -123,9 +123,12 @@ class SuperLinear {
     Block blocks[kTiles];
     const std::byte* tile = part.job.tile + part.first_tile * part.job.tile_bytes;
     const std::size_t n_blocks = part.job.columns / 256;
-    WeightsAhead ahead(tile + kTiles * part.job.tile_bytes, kTiles * part.job.tile_bytes, n_blocks * (part.n_units - 1 + kParts));
+    WeightsAhead ahead(tile + kTiles * part.job.tile_bytes, kTiles * part.job.tile_bytes, n_blocks * (kTiles + part.n_units - 1 + kParts));
     for (std::size_t block = 0; block < n_blocks; ++block) {
-      for (std::size_t i = 0; i < kTiles; ++i) fold(tile + i * part.job.tile_bytes, block, blocks[i]);
+      for (std::size_t i = 0; i < kTiles; ++i) {
+        ahead.step();
+        fold(tile + i * part.job.tile_bytes, block, blocks[i]);
+      }
       // The results of half a unit take half the work after the product.
       if (part.units.rows() <= kTileRows / 2) {
         run_block<kTiles, kTileRows / 2>(part, block, blocks, ahead, scratch);
