@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-
 #include "kernels/table.h"
 
 namespace quench {
@@ -9,13 +7,13 @@ namespace quench {
 // What each folder of kernels exports: functions that put its kernels into a table and leave the other entries alone. A unit of one
 // instruction set is compiled for it, so nothing but these may be called before the processor is known to have it.
 
-#define QUENCH_DECLARE_FILLERS(isa)                                 \
-  namespace isa {                                                   \
-  void fill_linear(std::array<LinearKernel, kFormatSlots>& linear); \
-  void fill_quantize(KernelTable& table);                           \
-  void fill_rows(KernelTable& table);                               \
-  void fill_attention(KernelTable& table);                          \
-  void fill_peaks(KernelTable& table);                              \
+#define QUENCH_DECLARE_FILLERS(isa)        \
+  namespace isa {                          \
+  void fill_linear(KernelTable& table);    \
+  void fill_quantize(KernelTable& table);  \
+  void fill_rows(KernelTable& table);      \
+  void fill_attention(KernelTable& table); \
+  void fill_peaks(KernelTable& table);     \
   }
 
 QUENCH_DECLARE_FILLERS(spec)

@@ -12,7 +12,7 @@ using Filler = void (*)(KernelTable&);
 
 KernelTable spec_table() {
   KernelTable table;
-  spec::fill_linear(table.linear);
+  spec::fill_linear(table);
   spec::fill_quantize(table);
   spec::fill_rows(table);
   spec::fill_attention(table);
@@ -20,12 +20,12 @@ KernelTable spec_table() {
 }
 
 /// Starts from the scalar kernels, so that an operation without one of its own still works.
-[[maybe_unused]] KernelTable isa_table(Isa isa, void (*fill_linear)(std::array<LinearKernel, kFormatSlots>&), Filler fill_quantize,
-                                       Filler fill_rows, Filler fill_attention, Filler fill_peaks) {
+[[maybe_unused]] KernelTable isa_table(Isa isa, Filler fill_linear, Filler fill_quantize, Filler fill_rows, Filler fill_attention,
+                                       Filler fill_peaks) {
   KernelTable table = spec_table();
   table.isa = isa;
   table.name = isa_name(isa).data();
-  fill_linear(table.linear);
+  fill_linear(table);
   fill_quantize(table);
   fill_rows(table);
   fill_attention(table);

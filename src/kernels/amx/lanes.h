@@ -39,20 +39,6 @@ struct WordLanes : avx512::DotLanes {
   /// The lower (upper) word of every pair, twice.
   static B lower_words(I pairs) noexcept { return or_i(and_i(pairs, set1_i(0xFFFF)), shift_left<16>(pairs)); }
   static B upper_words(I pairs) noexcept { return or_i(shift_right<16>(pairs), and_i(pairs, set1_i(static_cast<int>(0xFFFF0000u)))); }
-
-  /// Zero for the bf16 whose magnitude is below 2^-56.
-  static B flush_bf16(B weights) noexcept {
-    constexpr int kSmallest = 0x2380;  // 2^-56
-#ifndef QUENCH_EMULATE_AVX512
-    const __mmask32 kept = _mm512_cmpge_epu16_mask(and_words(weights, 0x7FFF), set1_words(kSmallest));
-    return _mm512_maskz_mov_epi16(kept, weights);
-#else
-    alignas(64) std::uint16_t words[32];
-    _mm512_store_si512(words, weights);
-    for (std::uint16_t& word : words) word = (word & 0x7FFF) < kSmallest ? std::uint16_t{0} : word;
-    return _mm512_load_si512(words);
-#endif
-  }
 };
 
 }  // namespace quench::amx

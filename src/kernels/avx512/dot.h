@@ -30,6 +30,19 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
     if constexpr (kLeft < 0) v = _mm512_srli_epi32(v, -kLeft);
     return _mm512_and_si512(v, _mm512_set1_epi8(kMask));
   }
+  /// Zero for the bf16 whose magnitude is below 2^-56.
+  static B flush_bf16(B weights) noexcept {
+    constexpr int kSmallest = 0x2380;  // 2^-56
+#ifndef QUENCH_EMULATE_AVX512
+    const __mmask32 kept = _mm512_cmpge_epu16_mask(_mm512_and_si512(weights, _mm512_set1_epi16(0x7FFF)), _mm512_set1_epi16(kSmallest));
+    return _mm512_maskz_mov_epi16(kept, weights);
+#else
+    alignas(64) std::uint16_t words[32];
+    _mm512_store_si512(words, weights);
+    for (std::uint16_t& word : words) word = (word & 0x7FFF) < kSmallest ? std::uint16_t{0} : word;
+    return _mm512_load_si512(words);
+#endif
+  }
   static B or_bytes(B a, B b) noexcept { return _mm512_or_si512(a, b); }
   static I pair_dot(I acc, I pairs, const std::int16_t* x) noexcept { return _mm512_dpwssd_epi32(acc, pairs, broadcast4(x)); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,15 +12,24 @@
 
 namespace quench::generic {
 
+// A one-token product streams the weights from memory: 2 KiB ahead covers about 100 ns at 20 GB/s. The end of a tile runs into the next
+// one, which is where the walk continues.
+inline constexpr std::size_t kPrefetchBytes = 2048;
+
 /// f32, f16 and bf16 weights for any lanes V.
 template <class V>
 struct FloatLinear {
   static constexpr int kSubs = static_cast<int>(tiles::kRows / V::kN) < 2 ? 1 : 2;
 
+  /// Tiles that f32 and f16 take at once. Where a register holds a whole tile's rows, one tile would load an activation for each fma; two
+  /// share them.
+  static constexpr int kMaxTiles = kSubs == 1 ? 2 : 1;
+
   static void f32(const LinearTile& job) noexcept { groups<&FloatLinear::load_f32, sizeof(float)>(job); }
   static void f16(const LinearTile& job) noexcept {
-    if (job.n_tokens >= kSlabTokens) return f16_slabs(job);
-    groups<&FloatLinear::load_f16, sizeof(F16)>(job);
+    if (job.n_tokens < kSlabTokens) return groups<&FloatLinear::load_f16, sizeof(F16)>(job);
+    if (job.n_tiles == 1) return f16_slabs<1>(job);
+    f16_slabs<kMaxTiles>(job);
   }
   static void bf16(const LinearTile& job) noexcept {
     if (job.n_tokens >= kSlabTokens) return bf16_slabs(job);
@@ -45,49 +55,77 @@ struct FloatLinear {
 
   template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes>
   static void groups(const LinearTile& job) noexcept {
+    if (job.n_tiles == 1 || job.n_tokens == 1) {
+      for (std::size_t i = 0; i < job.n_tiles; ++i) {
+        const Rows weights{job.tile + i * job.tile_bytes, 0, job.columns, V::kN * kElementBytes};
+        token_groups<kLoad, kElementBytes, kSubs>(job, weights, i * tiles::kRows);
+      }
+    } else {
+      token_groups<kLoad, kElementBytes, kMaxTiles>(job, {job.tile, 0, job.columns, job.tile_bytes}, 0);
+    }
+  }
+
+  template <int kTiles>
+  static void f16_slabs(const LinearTile& job) noexcept {
+    alignas(64) Slab slabs[kTiles];
+    for (std::size_t first = 0; first < job.columns; first += kSlab) {
+      const std::size_t count = job.columns - first < kSlab ? job.columns - first : kSlab;
+      for (std::size_t tile = 0; tile < kTiles; ++tile) {
+        const auto* halves = reinterpret_cast<const F16*>(job.tile + tile * job.tile_bytes) + first * tiles::kRows;
+        for (std::size_t i = 0; i < count * tiles::kRows; i += V::kN) V::store(&slabs[tile][0][0] + i, V::load_f16(halves + i));
+      }
+      constexpr bool kPair = kTiles > 1;
+      const Rows weights{reinterpret_cast<const std::byte*>(slabs), first, count, kPair ? sizeof(Slab) : V::kN * sizeof(float)};
+      token_groups<&FloatLinear::load_f32, sizeof(float), kPair ? kTiles : kSubs>(job, weights, 0);
+    }
+  }
+
+  /// Weights of k in [first, first + count), as f32 or f16; one register of rows lies sub_bytes behind the other.
+  struct Rows {
+    const std::byte* weights;
+    std::size_t first;
+    std::size_t count;
+    std::size_t sub_bytes;
+  };
+
+  /// Output rows from `row` on: kRegisters of them at a time.
+  template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes, int kRegisters>
+  static void token_groups(const LinearTile& job, const Rows& weights, std::size_t row) noexcept {
+    constexpr std::size_t kAtOnce = kRegisters * V::kN;
     for_token_groups<V::kFloatTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
-      for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kSubs) {
-        rows<kLoad, kElementBytes, tokens>(job, job.tile, 0, job.columns, token, sub);
+      Rows part = weights;
+      for (std::size_t r = 0; r < std::max(tiles::kRows, kAtOnce); r += kAtOnce, part.weights += kRegisters * weights.sub_bytes) {
+        rows<kLoad, kElementBytes, kRegisters, tokens>(job, part, token, row + r);
       }
     });
   }
 
-  static void f16_slabs(const LinearTile& job) noexcept {
-    alignas(64) Slab slab;
-    for (std::size_t first = 0; first < job.columns; first += kSlab) {
-      const std::size_t count = job.columns - first < kSlab ? job.columns - first : kSlab;
-      const auto* halves = reinterpret_cast<const F16*>(job.tile) + first * tiles::kRows;
-      for (std::size_t i = 0; i < count * tiles::kRows; i += V::kN) V::store(&slab[0][0] + i, V::load_f16(halves + i));
-      for_token_groups<V::kFloatTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
-        for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kSubs) {
-          rows<&FloatLinear::load_f32, sizeof(float), tokens>(job, reinterpret_cast<const std::byte*>(slab), first, count, token, sub);
-        }
-      });
-    }
-  }
-
-  /// acc = fma(w, x, acc) for k in [first, first + count), whose weights start at `weights`; sums of earlier k are in the output.
-  template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes, int kTokens>
-  static void rows(const LinearTile& job, const std::byte* weights, std::size_t first, std::size_t count, std::size_t token,
-                   std::size_t sub) noexcept {
+  /// acc = fma(w, x, acc); sums of earlier k are in the output.
+  template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes, int kRegisters, int kTokens>
+  static void rows(const LinearTile& job, const Rows& part, std::size_t token, std::size_t row) noexcept {
     const float* x[kTokens];
     float* out[kTokens];
-    F acc[kSubs][kTokens];
+    F acc[kRegisters][kTokens];
     for (int t = 0; t < kTokens; ++t) {
-      x[t] = job.x->f32_row(job.first_token + token + static_cast<std::size_t>(t)) + first;
-      out[t] = job.out + (token + static_cast<std::size_t>(t)) * job.out_stride + sub * V::kN;
-      for (int s = 0; s < kSubs; ++s) acc[s][t] = first == 0 ? V::zero() : V::loadu(out[t] + static_cast<std::size_t>(s) * V::kN);
-    }
-    weights += sub * V::kN * kElementBytes;
-    for (std::size_t k = 0; k < count; ++k, weights += tiles::kRows * kElementBytes) {
-      F w[kSubs];
-      for (int s = 0; s < kSubs; ++s) w[s] = kLoad(weights + static_cast<std::size_t>(s) * V::kN * kElementBytes);
-      for (int t = 0; t < kTokens; ++t) {
-        const F x_k = V::set1(x[t][k]);
-        for (int s = 0; s < kSubs; ++s) acc[s][t] = V::fma(w[s], x_k, acc[s][t]);
+      x[t] = job.x->f32_row(job.first_token + token + static_cast<std::size_t>(t)) + part.first;
+      out[t] = job.out + (token + static_cast<std::size_t>(t)) * job.out_stride + row;
+      for (int s = 0; s < kRegisters; ++s) {
+        const std::size_t offset = static_cast<std::size_t>(s) * V::kN;
+        acc[s][t] = part.first == 0 ? V::zero() : V::loadu(out[t] + offset);
+        if constexpr (kTokens > 1) __builtin_prefetch(out[t] + kTokens * job.out_stride + offset, 1);  // the next group's
       }
     }
-    for (int s = 0; s < kSubs; ++s) {
+    const std::byte* weights = part.weights;
+    for (std::size_t k = 0; k < part.count; ++k, weights += tiles::kRows * kElementBytes) {
+      F w[kRegisters];
+      for (int s = 0; s < kRegisters; ++s) w[s] = kLoad(weights + static_cast<std::size_t>(s) * part.sub_bytes);
+      if constexpr (kTokens == 1) __builtin_prefetch(weights + kPrefetchBytes);
+      for (int t = 0; t < kTokens; ++t) {
+        const F x_k = V::set1(x[t][k]);
+        for (int s = 0; s < kRegisters; ++s) acc[s][t] = V::fma(w[s], x_k, acc[s][t]);
+      }
+    }
+    for (int s = 0; s < kRegisters; ++s) {
       for (int t = 0; t < kTokens; ++t) V::storeu(out[t] + static_cast<std::size_t>(s) * V::kN, acc[s][t]);
     }
   }
@@ -95,6 +133,19 @@ struct FloatLinear {
   static F even_bf16(I pairs) noexcept { return V::from_bits(V::template shift_left<16>(pairs)); }
   static F odd_bf16(I pairs) noexcept { return V::from_bits(V::and_i(pairs, V::set1_i(static_cast<std::int32_t>(0xFFFF0000u)))); }
   static F flush(F w) noexcept { return V::select(V::lt(V::abs(w), V::set1(0x1p-56f)), V::zero(), w); }
+
+  struct Halves {
+    F even;
+    F odd;
+  };
+  [[gnu::always_inline]] static Halves flushed(I pairs) noexcept {
+    if constexpr (requires { V::flush_bf16(pairs); }) {
+      const I kept = V::flush_bf16(pairs);
+      return {even_bf16(kept), odd_bf16(kept)};
+    } else {
+      return {flush(even_bf16(pairs)), flush(odd_bf16(pairs))};
+    }
+  }
 
   static void bf16_slabs(const LinearTile& job) noexcept {
     alignas(64) Slab slab;
@@ -206,8 +257,8 @@ struct FloatLinear {
       for (int s = 0; s < kRowSubs; ++s) {
         const std::byte* pair = weights + p * tiles::kRows * 4 + static_cast<std::size_t>(s) * V::kN * 4;
         const I w = V::loadu_i(reinterpret_cast<const std::int32_t*>(pair));
-        const F w_even = flush(even_bf16(w));
-        const F w_odd = flush(odd_bf16(w));
+        if constexpr (kTokens == 1) __builtin_prefetch(pair + kPrefetchBytes);
+        const auto [w_even, w_odd] = flushed(w);
         for (int t = 0; t < kTokens; ++t) {
           std::int32_t word;
           std::memcpy(&word, x[t] + 2 * p, sizeof(word));

@@ -153,10 +153,6 @@ template <class V, class View, int kSubs, int kTokens>
   }
 }
 
-// A one-token product streams the weights from memory: 2 KiB ahead covers about 100 ns at 20 GB/s. The end of a tile runs into the next
-// one's scales, which is where the walk continues.
-inline constexpr std::size_t kPrefetchBytes = 2048;
-
 template <class View>
 [[gnu::always_inline]] inline void prefetch_block(const View& view) noexcept {
   for (std::size_t i = 0; i < View::kQuantBytes; i += 64) __builtin_prefetch(view.quants + i + kPrefetchBytes);
@@ -237,8 +233,11 @@ struct Linear {
     }
   }
 
-  static void fill(std::array<LinearKernel, kFormatSlots>& linear) noexcept {
-    const auto slot = [&](Format format) -> LinearKernel& { return linear[static_cast<std::size_t>(format)]; };
+  static void fill(KernelTable& table) noexcept {
+    const auto slot = [&](Format format) -> LinearKernel& { return table.linear[static_cast<std::size_t>(format)]; };
+    for (const Format format : {Format::kF32, Format::kF16}) {
+      table.max_tiles[static_cast<std::size_t>(format)] = static_cast<std::uint8_t>(FloatLinear<V>::kMaxTiles);
+    }
     slot(Format::kF32) = FloatLinear<V>::f32;
     slot(Format::kF16) = FloatLinear<V>::f16;
     slot(Format::kBF16) = FloatLinear<V>::bf16;

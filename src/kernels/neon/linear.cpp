@@ -5,6 +5,6 @@
 
 namespace quench::neon {
 
-void fill_linear(std::array<LinearKernel, kFormatSlots>& linear) { generic::Linear<DotLanes>::fill(linear); }
+void fill_linear(KernelTable& table) { generic::Linear<DotLanes>::fill(table); }
 
 }  // namespace quench::neon

@@ -149,7 +149,8 @@ void fill(std::array<LinearKernel, kFormatSlots>& linear) {
 
 }  // namespace
 
-void fill_linear(std::array<LinearKernel, kFormatSlots>& linear) {
+void fill_linear(KernelTable& table) {
+  auto& linear = table.linear;
   fill<Format::kF32, Format::kF16, Format::kBF16>(linear);
   fill<Format::kQ4_0, Format::kQ4_1, Format::kQ5_0, Format::kQ5_1, Format::kQ8_0, Format::kQ1_0, Format::kQ2_0>(linear);
   fill<Format::kIq4_NL, Format::kMxfp4, Format::kNvfp4>(linear);

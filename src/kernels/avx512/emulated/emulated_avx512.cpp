@@ -11,7 +11,7 @@ const KernelTable& emulated_avx512_kernels() {
     KernelTable filled = kernels_for(Isa::kScalar);
     filled.isa = Isa::kAvx512;
     filled.name = "avx512 (emulated)";
-    avx512::fill_linear(filled.linear);
+    avx512::fill_linear(filled);
     avx512::fill_quantize(filled);
     avx512::fill_rows(filled);
     avx512::fill_attention(filled);
