@@ -70,7 +70,11 @@ class Bf16Linear {
                                    scratch.copies[i]);
     }
     each_unit(count, [&](auto i) __attribute__((always_inline)) { load_results<kResults + i>(job, units, first_unit + i, slab, scratch); });
+    // The rows of the next units: 64 of them, a few for each step.
+    const float* ahead = out_row(job, units, first_unit + kUnits, 0);
+    const std::size_t rows_per_step = (kUnits * kTileRows + slab.steps - 1) / slab.steps;
     for (std::size_t step = 0; step < slab.steps; ++step) {
+      for (std::size_t r = 0; r < rows_per_step; ++r, ahead += job.out_stride) prefetch_to_write(ahead);
       Tiles::load<kWeights>(slab.lines[step * kStepPairs], kTileRowBytes);
       each_unit(count, [&](auto i) __attribute__((always_inline)) {
         x[i].template load<kActivations + i % 2>(step * kStepBytes);
