@@ -92,6 +92,28 @@ TEST(QuantizeActivations, EveryInstructionSetEqualsTheScalarDefinition) {
   }
 }
 
+/// Where a quotient that is off by an ulp rounds to another quant: halves of the step, and the numbers next to them.
+TEST(QuantizeActivations, QuotientsAtTheHalvesRoundAsDivisionDoes) {
+  Xoshiro256 random(12);
+  for (int round = 0; round < 400; ++round) {
+    std::vector<float> x(512);
+    for (std::size_t begin = 0; begin < x.size(); begin += 32) {
+      const float most = std::ldexp(static_cast<float>(1.0 + random.uniform()), static_cast<int>(random.below(240)) - 120);
+      const float d = most / 127.0f;
+      for (std::size_t i = begin; i < begin + 32; ++i) {
+        float value = (static_cast<float>(random.below(126)) + 0.5f) * d;
+        for (std::uint64_t steps = random.below(4); steps > 0; --steps) value = std::nextafter(value, random.below(2) == 0 ? 0.0f : most);
+        x[i] = random.below(2) == 0 ? value : -value;
+      }
+      x[begin + random.below(32)] = most;
+    }
+    for (const std::size_t block : {32u, 256u}) {
+      const Quantized want = quantize(kernels_for(Isa::kScalar), block, x);
+      for (const KernelTable* kernels : tables_under_test()) ASSERT_EQ(quantize(*kernels, block, x).quants, want.quants) << kernels->name;
+    }
+  }
+}
+
 TEST(RoundActivations, Bf16RoundsToEvenAndFlushesBelowTheLimit) {
   const std::vector<float> x = {1.0f,      1.00390625f, 1.01171875f, 0x1p-56f,  0x1.FEp-57f, 0x1.FFp-57f,
                                 -0x1p-57f, -0.0f,       3.5f,        -0x1p-56f, 1e-40f};
@@ -101,6 +123,41 @@ TEST(RoundActivations, Bf16RoundsToEvenAndFlushesBelowTheLimit) {
     std::vector<BF16> out(x.size());
     kernels->round_bf16(x.data(), x.size(), out.data());
     for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(out[i].bits, want[i]) << kernels->name << " " << x[i];
+  }
+}
+
+TEST(Activations, UnitsHoldTheScalesAndSumsOfTheirRowsSideBySide) {
+  Xoshiro256 random(3);
+  constexpr std::size_t kRows = 37;
+  constexpr std::size_t kColumns = 512;
+  std::vector<float> x(kRows * kColumns);
+  for (float& v : x) v = static_cast<float>(random.uniform() * 2 - 1);
+  KernelTable kernels = kernels_for(Isa::kScalar);
+  kernels.blocking.units = true;
+  ThreadPool pool(2);
+  for (const ActivationKind kind : {ActivationKind::kBlock32, ActivationKind::kBlock256}) {
+    Activations activations(kRows, kColumns);
+    activations.assign({kernels, pool}, kind, x.data(), kRows, kColumns, kColumns);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const UnitScales unit = activations.unit_scales(r / kUnitTokens);
+      const std::size_t t = r % kUnitTokens;
+      const float* scales = activations.scales_row(r);
+      const std::int16_t* sums = activations.sums_row(r);
+      const std::size_t blocks = kColumns / (kind == ActivationKind::kBlock32 ? 32 : 256);
+      for (std::size_t b = 0; b < blocks; ++b) {
+        ASSERT_EQ(unit.scales[b * kUnitTokens + t], scales[b]);
+        if (kind == ActivationKind::kBlock32) {
+          ASSERT_EQ(unit.sums[b * kUnitTokens + t], scales[b] * static_cast<float>(sums[2 * b] + sums[2 * b + 1]));
+          continue;
+        }
+        for (std::size_t i = 0; i < 16; ++i) {
+          ASSERT_EQ(unit.pairs[((b * 8 + i / 2) * kUnitTokens + t) * 2 + i % 2], sums[16 * b + i]);
+          if (i % 2 == 0) {
+            ASSERT_EQ(unit.pairs_of_32[((b * 4 + i / 4) * kUnitTokens + t) * 2 + i / 2 % 2], sums[16 * b + i] + sums[16 * b + i + 1]);
+          }
+        }
+      }
+    }
   }
 }
 

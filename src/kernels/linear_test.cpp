@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -99,6 +100,62 @@ TEST_P(EveryFormat, EveryInstructionSetEqualsTheScalarDefinition) {
         for (const KernelTable* kernels : tables_under_test()) {
           ASSERT_TRUE(same_bits(product(*kernels, pool, matrix, x), want))
               << kernels->name << " " << rows << " x " << columns << ", " << tokens << " tokens";
+        }
+      }
+    }
+  }
+}
+
+/// A kernel that takes several tiles is given them, which products of few rows do not; units of 16 tokens whole, short and many, in place,
+/// after a start inside a unit, and chosen.
+TEST_P(EveryFormat, TilesAtOnceGiveTheSameBitsAsOneByOne) {
+  constexpr std::size_t kTiles = 3;
+  constexpr std::size_t kRowStride = kTiles * 16 + 5;
+  Xoshiro256 random(9);
+  ThreadPool pool(1);
+  // One slab and more than one: of bf16 it has 512 columns, of the others 256 or 1,024.
+  for (const std::size_t target : {256u, 1056u}) {
+    const std::size_t columns = columns_near(target);
+    const PackedMatrix matrix = pack(GetParam(), kTiles * 16, columns, random_file(GetParam(), kTiles * 16, columns, random));
+    for (const std::size_t tokens : target == 256 ? std::vector<std::size_t>{3, 10, 18, 50} : std::vector<std::size_t>{37}) {
+      const std::vector<float> x = random_activations(tokens * columns, random);
+      std::vector<std::uint32_t> chosen(tokens);
+      for (std::uint32_t& row : chosen) row = static_cast<std::uint32_t>(random.below(tokens));
+      for (const KernelTable* kernels : tables_under_test()) {
+        const Compute compute{*kernels, pool};
+        Activations activations(tokens, columns);
+        activations.assign(compute, activation_kind(GetParam()), x.data(), tokens, columns, columns);
+        for (const bool choose : {false, true}) {
+          if (choose) activations.select(chosen);
+          for (const std::size_t first : {0u, 2u}) {
+            LinearTile job{.tile = matrix.tile(0),
+                           .columns = columns,
+                           .x = &activations,
+                           .first_token = first,
+                           .n_tokens = tokens - first,
+                           .out = nullptr,
+                           .out_stride = kRowStride,
+                           .n_tiles = 1,
+                           .tile_bytes = matrix.tile_bytes()};
+            const std::size_t most = kernels->tiles_for(GetParam(), job.n_tokens);
+            if (most == 1) continue;
+            // One tile after the other, on a kernel of one tile at a time; what is not written stays.
+            std::vector<float> want(tokens * kRowStride, -1.0f);
+            std::vector<float> got = want;
+            for (std::size_t tile = 0; tile < kTiles; ++tile) {
+              job.tile = matrix.tile(tile);
+              job.out = want.data() + tile * 16;
+              kernels_for(Isa::kScalar).linear_for(GetParam(), job.n_tokens)(job);
+            }
+            for (std::size_t tile = 0; tile < kTiles; tile += job.n_tiles) {
+              job.n_tiles = std::min(most, kTiles - tile);
+              job.tile = matrix.tile(tile);
+              job.out = got.data() + tile * 16;
+              kernels->linear_for(GetParam(), job.n_tokens)(job);
+            }
+            ASSERT_TRUE(same_bits(got, want)) << kernels->name << " " << columns << " columns, " << tokens << " tokens from " << first
+                                              << (choose ? ", chosen" : "");
+          }
         }
       }
     }

@@ -220,9 +220,14 @@ void AttentionBlock::load_queries(const AttentionCall& call, const Unit& unit, V
     }
     for (std::size_t head = unit.kv_head * group_heads_; head < (unit.kv_head + 1) * group_heads_; ++head, query += head_dim_) {
       const std::size_t offset = head * head_dim_;
-      std::memcpy(query, queries.row(row).data() + offset, head_dim_ * sizeof(float));
+      const float* projected = queries.row(row).data() + offset;
+      if (weights.query_norm.empty() || !weights.query_bias.empty()) {
+        std::memcpy(query, projected, head_dim_ * sizeof(float));
+        projected = query;
+      }
       if (!weights.query_bias.empty()) kernels.add(query, weights.query_bias.data() + offset, head_dim_);
-      if (!weights.query_norm.empty()) kernels.rms_norm(query, weights.query_norm.data(), head_dim_, call.transform.norm_epsilon, query);
+      if (!weights.query_norm.empty())
+        kernels.rms_norm(projected, weights.query_norm.data(), head_dim_, call.transform.norm_epsilon, query);
       kernels.rope(query, rope.cos_row(rotation), rope.sin_row(rotation), rope.n_rot(), rope.style());
       kernels.scale(query, call.options.query_scale, head_dim_);
     }
