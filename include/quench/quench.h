@@ -7,7 +7,8 @@
    nothing.
    - Structs begin with struct_size. Fill them with their _init function, which sets it and the defaults; a program that was built with an
    older header then runs with a newer library.
-   - Handles are not NULL, except where it is said; a function that makes one sets it to NULL when it fails.
+   - A NULL handle is refused; functions without a status give 0 or NULL for it, or do nothing. A function that makes a handle sets it to
+   NULL when it fails.
    - Functions that can fail return a quench_status; quench_last_error gives the text of this thread's last failure.
    - Texts are UTF-8 and end with a zero byte, except where a size stands beside them. Returned texts belong to the handle that gave them,
    until its next call or its end; what must be freed says so. */
@@ -143,7 +144,10 @@ typedef struct quench_logit_bias {
   float bias; /* added to the logit; -INFINITY forbids the token */
 } quench_logit_bias;
 
-/* Numbers that are NAN (and top_k of -1) are as the makers of the model recommend. */
+#define QUENCH_AS_RECOMMENDED INT32_MIN
+
+/* Doubles that are NAN, a top_k of -1, other whole numbers that are QUENCH_AS_RECOMMENDED and texts that are NULL are as the makers of the
+   model recommend. docs/sampling.md explains all of them. */
 typedef struct quench_sampling {
   size_t struct_size;
   double temperature; /* 0: the most probable token */
@@ -157,6 +161,24 @@ typedef struct quench_sampling {
   size_t n_logit_bias;
   int32_t has_seed; /* 0: a random one */
   uint64_t seed;
+  int32_t repeat_last_n;  /* tokens that the penalties look back on; 0: off, -1: all */
+  double typical_p;       /* 1: off */
+  double top_n_sigma;     /* 0: off */
+  double xtc_probability; /* 0: off */
+  double xtc_threshold;   /* above 0.5: off */
+  int32_t min_keep;       /* top_p, min_p, typical_p and XTC leave at least this many tokens */
+  double dynatemp_range;  /* 0: off */
+  double dynatemp_exponent;
+  double dry_multiplier; /* 0: off */
+  double dry_base;
+  int32_t dry_allowed_length;
+  int32_t dry_penalty_last_n;      /* tokens looked back on; 0: off, -1: all */
+  const char* const* dry_breakers; /* texts no repetition runs across; NULL: line feed, colon, quote, asterisk */
+  size_t n_dry_breakers;
+  int32_t mirostat; /* 0: off, 2 */
+  double mirostat_tau;
+  double mirostat_eta;
+  const char* samplers; /* which steps, in which order: "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature" */
 } quench_sampling;
 
 /* One of prompt, prompt_tokens and messages. */
@@ -182,6 +204,8 @@ typedef struct quench_request {
   int32_t priority;
   double timeout_seconds; /* 0: none */
   int32_t speculate;
+  const char* const* references; /* texts that the answer may quote, to guess from */
+  size_t n_references;
 } quench_request;
 
 QUENCH_C_API void quench_sampling_init_sized(quench_sampling* sampling, size_t struct_size);
@@ -205,7 +229,8 @@ typedef enum quench_finish {
   QUENCH_FINISH_LENGTH = 2,       /* max_tokens */
   QUENCH_FINISH_CONTEXT_FULL = 3, /* the context has no room for another token */
   QUENCH_FINISH_TIMEOUT = 4,
-  QUENCH_FINISH_CANCELLED = 5
+  QUENCH_FINISH_CANCELLED = 5,
+  QUENCH_FINISH_FAILED = 6 /* quench_stream_answer tells why */
 } quench_finish;
 
 typedef struct quench_token_probability {
@@ -228,7 +253,7 @@ typedef struct quench_event {
   const quench_token_probability* top;
   size_t n_top;
   int32_t finish; /* of QUENCH_EVENT_END: quench_finish */
-  int32_t failed; /* of QUENCH_EVENT_END: quench_stream_answer tells why */
+  int32_t failed; /* of QUENCH_EVENT_END: 1 where finish is QUENCH_FINISH_FAILED */
 } quench_event;
 
 typedef struct quench_answer {
@@ -250,7 +275,7 @@ QUENCH_C_API quench_status quench_engine_submit(const quench_engine* engine, con
 QUENCH_C_API quench_status quench_stream_next(quench_stream* stream, quench_event* event);
 /* Ends the answers as they are. Any thread may do it. */
 QUENCH_C_API void quench_stream_cancel(quench_stream* stream);
-/* Waits for the end, and gives answer number `answer`, as often as asked. answer->struct_size must be set. */
+/* Waits for the end, and gives answer number `answer`, as often as asked; of one that failed, its failure. out->struct_size must be set. */
 QUENCH_C_API quench_status quench_stream_answer(quench_stream* stream, size_t answer, quench_answer* out);
 /* Cancels what is not complete. */
 QUENCH_C_API void quench_stream_free(quench_stream* stream);
@@ -268,9 +293,13 @@ typedef struct quench_conversation_options {
   size_t n_stop;
   size_t max_tokens; /* of an answer */
   int32_t speculate;
+  double timeout_seconds; /* of a turn; 0: none. After it the answer ends as it is, and is kept */
+  /* done of the total tokens of a turn's prompt are computed; may be NULL. Called on the thread that waits; 0 cancels the turn. */
+  int (*on_prompt)(size_t done, size_t total, void* user);
+  void* on_prompt_user;
 } quench_conversation_options;
 
-/* Called on the thread that waits; 0 cancels the turn. */
+/* Called on the thread that waits; 0 cancels the turn. It may not change the conversation. */
 typedef int (*quench_on_text)(const char* text, size_t text_bytes, void* user);
 
 QUENCH_C_API void quench_conversation_options_init_sized(quench_conversation_options* options, size_t struct_size);
@@ -291,7 +320,7 @@ QUENCH_C_API quench_status quench_conversation_regenerate(quench_conversation* c
 QUENCH_C_API quench_status quench_conversation_undo(quench_conversation* conversation);
 /* Ends the turn under way. Any thread may do it. */
 QUENCH_C_API void quench_conversation_cancel(quench_conversation* conversation);
-QUENCH_C_API void quench_conversation_reset(quench_conversation* conversation);
+QUENCH_C_API quench_status quench_conversation_reset(quench_conversation* conversation);
 /* json: quench_free */
 QUENCH_C_API quench_status quench_conversation_to_json(const quench_conversation* conversation, char** json);
 QUENCH_C_API quench_status quench_conversation_from_json(quench_conversation* conversation, const char* json);

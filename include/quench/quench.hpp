@@ -125,8 +125,28 @@ struct Sampling {
   std::optional<double> repeat_penalty{};
   std::optional<double> frequency_penalty{};
   std::optional<double> presence_penalty{};
+  std::optional<int> repeat_last_n{};  ///< tokens that the penalties look back on; 0: off, -1: all
   std::vector<LogitBias> logit_bias{};
   std::optional<std::uint64_t> seed{};  ///< the same seed gives the same answer; absent: a random one
+
+  // Rarer ones, each explained in docs/sampling.md.
+  std::optional<double> typical_p{};        ///< 1: off
+  std::optional<double> top_n_sigma{};      ///< 0: off
+  std::optional<double> xtc_probability{};  ///< 0: off
+  std::optional<double> xtc_threshold{};    ///< above 0.5: off
+  std::optional<int> min_keep{};            ///< top_p, min_p, typical_p and XTC leave at least this many tokens
+  std::optional<double> dynatemp_range{};   ///< 0: off
+  std::optional<double> dynatemp_exponent{};
+  std::optional<double> dry_multiplier{};  ///< 0: off
+  std::optional<double> dry_base{};
+  std::optional<int> dry_allowed_length{};
+  std::optional<int> dry_penalty_last_n{};                 ///< tokens looked back on; 0: off, -1: all
+  std::optional<std::vector<std::string>> dry_breakers{};  ///< texts no repetition runs across; absent: line feed, colon, quote, asterisk
+  std::optional<int> mirostat{};                           ///< 0: off, 2
+  std::optional<double> mirostat_tau{};
+  std::optional<double> mirostat_eta{};
+  /// Which steps, in which order, as "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature".
+  std::optional<std::string> samplers{};
 };
 
 /// What to answer: one of prompt, prompt_tokens and messages.
@@ -161,7 +181,8 @@ enum class Finish {
   kLength,       ///< max_tokens
   kContextFull,  ///< the context has no room for another token
   kTimeout,
-  kCancelled
+  kCancelled,
+  kFailed  ///< Answer::error says why
 };
 
 struct TokenProbability {
@@ -179,6 +200,7 @@ struct Answer {
   std::string text{};
   std::vector<Token> tokens{};  ///< without the one that ended it
   Finish finish = Finish::kEnd;
+  std::optional<Error> error{};                            ///< of kFailed; the answer is empty then
   std::vector<TokenLogProbabilities> log_probabilities{};  ///< of each token, where they are asked for
   std::size_t prompt_tokens = 0;
   std::size_t cached_tokens = 0;  ///< of the prompt, found computed
@@ -200,8 +222,7 @@ struct Event {
   Token token = 0;
   std::string text{};  ///< whole UTF-8 characters, and never a part of a stop text
   std::optional<TokenLogProbabilities> log_probabilities{};
-  Finish finish = Finish::kEnd;  ///< of kEnd
-  bool failed = false;           ///< of kEnd: Stream::finish throws why
+  Finish finish = Finish::kEnd;  ///< of Kind::kEnd; why an answer failed stands in what Stream::finish gives
 };
 
 /// A request under way. For one thread at a time, any one. What is not read waits, and holds up nobody. Destroying it cancels what is not
@@ -220,7 +241,7 @@ class QUENCH_API Stream {
   [[nodiscard]] bool done() const;
   /// Ends the answers as they are. Any thread may do it.
   void cancel();
-  /// Waits for the end and gives all answers, once. Throws what made one of them fail.
+  /// Waits for the end and gives all answers, once. Throws when all of them failed; when some did, they say so and the others are whole.
   [[nodiscard]] std::vector<Answer> finish();
 
  private:
@@ -294,12 +315,13 @@ struct ConversationOptions {
   Thinking thinking = Thinking::kDefault;
   Sampling sampling{};
   std::vector<std::string> stop{};
-  std::size_t max_tokens = 2048;  ///< of an answer
+  std::size_t max_tokens = 2048;            ///< of an answer
+  std::optional<double> timeout_seconds{};  ///< of a turn, above 0; after it the answer ends as it is, and is kept
   bool speculate = true;
 };
 
 /// A dialogue. A turn that throws or is cancelled leaves it as it was before. One thread at a time; any number of conversations share an
-/// engine.
+/// engine. While a turn is under way, what would change the conversation (from a callback, say) throws Error(kBadRequest).
 class QUENCH_API Conversation {
  public:
   explicit Conversation(const Engine& engine, const ConversationOptions& options = {});
@@ -309,11 +331,13 @@ class QUENCH_API Conversation {
 
   /// Called on the thread that waits, with whole UTF-8 characters; false cancels the turn.
   using OnText = std::function<bool(std::string_view text)>;
+  /// Called there, too, as the prompt is computed: `done` of its `total` tokens, those found computed included; false cancels the turn.
+  using OnPrompt = std::function<bool(std::size_t done, std::size_t total)>;
 
   /// Adds a message and its answer.
-  Answer send(const std::string& message, const OnText& on_text = {});
+  Answer send(const std::string& message, const OnText& on_text = {}, const OnPrompt& on_prompt = {});
   /// Answers the last message again, with fresh random numbers.
-  Answer regenerate(const OnText& on_text = {});
+  Answer regenerate(const OnText& on_text = {}, const OnPrompt& on_prompt = {});
   /// Ends the turn under way. Any thread may do it.
   void cancel() noexcept;
   /// Takes back the last message and its answer, and returns the message; nothing when there is none.

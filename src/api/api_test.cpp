@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -141,12 +142,23 @@ TEST(Library, AStreamMayBeCancelledOrDropped) {
   ASSERT_TRUE(last);
   EXPECT_EQ(last->kind, Event::Kind::kEnd);
   EXPECT_EQ(last->finish, Finish::kCancelled);
-  EXPECT_FALSE(last->failed);
   EXPECT_EQ(stream.finish().at(0).finish, Finish::kCancelled);
   {
     const Stream dropped = engine.submit(request_of("the sky", 400));
   }
   EXPECT_EQ(engine.complete(request_of("the sky", 5)).at(0).tokens.size(), 5u);
+}
+
+TEST(Library, AnAnswerThatFailsSaysSoAtItsEndAndFinishThrowsWhy) {
+  const Engine engine = tiny_engine();
+  Request request = request_of("once upon a time", 20);
+  request.n_answers = 2;
+  for (Token token = 0; token < engine.model().vocabulary_size(); ++token) request.sampling.logit_bias.push_back({token, -INFINITY});
+  Stream stream = engine.submit(request);
+  std::size_t failed = 0;
+  while (const auto event = stream.next()) failed += event->kind == Event::Kind::kEnd && event->finish == Finish::kFailed ? 1 : 0;
+  EXPECT_EQ(failed, 2u);
+  EXPECT_NE(message_of([&] { (void)stream.finish(); }, ErrorCode::kBadRequest), "");
 }
 
 TEST(Library, ImpossibleRequestsAreRefusedAtOnce) {
@@ -192,6 +204,75 @@ TEST(Library, AConversationGoesOnAndTakesBack) {
   EXPECT_EQ(conversation.messages().size(), 2u);
 }
 
+TEST(Library, AConversationIsNotChangedWhileATurnIsUnderWay) {
+  const Engine engine = tiny_engine();
+  ConversationOptions options;
+  options.max_tokens = 20;
+  Conversation conversation(engine, options);
+  conversation.send("first");
+  std::vector<std::string> refused;
+  const auto refuse = [&](const std::function<void()>& change) { refused.push_back(message_of(change, ErrorCode::kBadRequest)); };
+  conversation.send("second", [&](std::string_view) {
+    if (!refused.empty()) return true;
+    refuse([&] { conversation.send("third"); });
+    refuse([&] { conversation.regenerate(); });
+    refuse([&] { conversation.undo(); });
+    refuse([&] { conversation.reset(); });
+    refuse([&] { conversation.from_json(conversation.to_json()); });
+    return true;
+  });
+  ASSERT_EQ(refused.size(), 5u);
+  EXPECT_TRUE(refused.front().starts_with("a turn of this conversation is under way")) << refused.front();
+  EXPECT_EQ(conversation.messages().size(), 4u);
+  EXPECT_EQ(conversation.undo(), "second");
+}
+
+TEST(Library, ATurnTellsOfItsPromptAndEndsWhenItsTimeIsUp) {
+  const Engine engine = tiny_engine();
+  ConversationOptions options;
+  options.max_tokens = 20;
+  std::vector<std::size_t> done;
+  std::size_t prompt_tokens = 0;
+  Conversation conversation(engine, options);
+  const Answer answer = conversation.send("hello", {}, [&](std::size_t so_far, std::size_t total) {
+    done.push_back(so_far);
+    prompt_tokens = total;
+    return true;
+  });
+  ASSERT_FALSE(done.empty());
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+  EXPECT_EQ(done.back(), prompt_tokens);
+  EXPECT_EQ(prompt_tokens, answer.prompt_tokens);
+  EXPECT_EQ(conversation.send("no", {}, [](std::size_t, std::size_t) { return false; }).finish, Finish::kCancelled);
+  options.timeout_seconds = 1e-9;
+  EXPECT_EQ(Conversation(engine, options).send("hello").finish, Finish::kTimeout);
+}
+
+TEST(Library, RareWaysToSampleAreTakenAndCheckedByName) {
+  const Engine engine = tiny_engine();
+  const auto refused = [&](const std::function<void(Sampling&)>& change) {
+    Request request = request_of("once", 5);
+    change(request.sampling);
+    return message_of([&] { (void)engine.submit(request); }, ErrorCode::kBadRequest);
+  };
+  EXPECT_TRUE(refused([](Sampling& sampling) { sampling.typical_p = 2.0; }).starts_with("typ_p"));
+  EXPECT_TRUE(refused([](Sampling& sampling) { sampling.mirostat = 1; }).starts_with("mirostat"));
+  EXPECT_NE(refused([](Sampling& sampling) { sampling.samplers = "top_k;luck"; }).find("luck"), std::string::npos);
+  EXPECT_NE(refused([](Sampling& sampling) {
+              sampling.dry_multiplier = 1.0;
+              sampling.dry_breakers = {""};
+            }),
+            "");
+  Request plain = request_of("once upon a time", 60);
+  plain.sampling.temperature = 0.0;
+  Request dry = plain;
+  dry.sampling.dry_multiplier = 100.0;
+  dry.sampling.dry_allowed_length = 1;
+  dry.sampling.dry_penalty_last_n = -1;
+  dry.sampling.dry_breakers.emplace();
+  EXPECT_NE(engine.complete(dry).at(0).tokens, engine.complete(plain).at(0).tokens);
+}
+
 TEST(Library, AnEmbeddingHasLengthOneAndDependsOnItsTextAlone) {
   const Engine engine = tiny_engine();
   const auto a = engine.embed("a text");
@@ -225,6 +306,12 @@ TEST(Library, NumbersThatMeanNothingAreRefusedByName) {
   EXPECT_TRUE(refused([] { (void)Model::load(model_file(), {.threads = -1}); }).starts_with("threads is -1"));
   EXPECT_TRUE(refused([] { Engine(tiny_model(), {.threads = 5000}); }).starts_with("threads is 5000"));
   EXPECT_TRUE(refused([] { Engine(tiny_model(), {.max_running = 0}); }).starts_with("EngineOptions::max_running is 0"));
+  EXPECT_TRUE(refused([] { Engine(tiny_model(), {.cache_type = static_cast<CacheType>(7)}); }).starts_with("EngineOptions::cache_type"));
+  EXPECT_TRUE(
+      refused([] { (void)tiny_model().chat_tokens(std::vector<Message>{{static_cast<Role>(7), "x"}}); }).starts_with("a message's role"));
+  EXPECT_TRUE(refused([] {
+                (void)tiny_model().chat_tokens(std::vector<Message>{{Role::kUser, "x"}}, static_cast<Thinking>(7));
+              }).starts_with("thinking"));
   EXPECT_TRUE(refused([] { Engine(tiny_model(), {.saved_cache = "x", .saved_cache_bytes = 5}); }).find("saved_cache_bytes is 5") !=
               std::string::npos);
   const Engine engine = tiny_engine();
@@ -386,6 +473,58 @@ TEST(CLibrary, ErrorsHaveACodeAndATextOfTheirThread) {
   quench_conversation_free(nullptr);
 }
 
+TEST(CLibrary, NullHandlesAreRefusedOrDoNothing) {
+  EXPECT_EQ(quench_model_architecture(nullptr), nullptr);
+  EXPECT_EQ(quench_model_vocabulary_size(nullptr), 0u);
+  EXPECT_EQ(quench_model_trained_context(nullptr), 0u);
+  EXPECT_EQ(quench_model_embedding_size(nullptr), 0u);
+  EXPECT_EQ(quench_engine_context(nullptr), 0u);
+  quench_stream_cancel(nullptr);
+  quench_conversation_cancel(nullptr);
+  EXPECT_EQ(quench_conversation_reset(nullptr), QUENCH_BAD_REQUEST);
+  EXPECT_EQ(quench_stream_next(nullptr, nullptr), QUENCH_BAD_REQUEST);
+  EXPECT_EQ(quench_engine_save_cache(nullptr), QUENCH_BAD_REQUEST);
+}
+
+TEST(CLibrary, RareWaysToSampleAndReferencesGiveWhatTheCppLibraryGives) {
+  CHandles c;
+  const char* const breakers[] = {"."};
+  const char* const references[] = {"once upon a time there was a model"};
+  quench_sampling sampling;
+  quench_sampling_init(&sampling);
+  sampling.has_seed = 1;
+  sampling.seed = 1;
+  sampling.dry_multiplier = 5.0;
+  sampling.dry_allowed_length = 1;
+  sampling.dry_breakers = breakers;
+  sampling.n_dry_breakers = 1;
+  sampling.top_n_sigma = 1.5;
+  sampling.repeat_last_n = -1;
+  sampling.repeat_penalty = 1.3;
+  sampling.samplers = "penalties;dry;top_n_sigma;temperature";
+  quench_request request;
+  quench_request_init(&request);
+  request.prompt = "once upon a time";
+  request.max_tokens = 20;
+  request.ignore_end = 1;
+  request.sampling = &sampling;
+  request.references = references;
+  request.n_references = 1;
+  ASSERT_EQ(quench_engine_submit(c.engine, &request, &c.stream), QUENCH_OK) << quench_last_error();
+  quench_answer answer{};
+  answer.struct_size = sizeof(answer);
+  ASSERT_EQ(quench_stream_answer(c.stream, 0, &answer), QUENCH_OK) << quench_last_error();
+  Request same = request_of("once upon a time", 20);
+  same.sampling.dry_multiplier = 5.0;
+  same.sampling.dry_allowed_length = 1;
+  same.sampling.dry_breakers = {"."};
+  same.sampling.top_n_sigma = 1.5;
+  same.sampling.repeat_last_n = -1;
+  same.sampling.repeat_penalty = 1.3;
+  same.sampling.samplers = "penalties;dry;top_n_sigma;temperature";
+  EXPECT_EQ(std::vector<Token>(answer.tokens, answer.tokens + answer.n_tokens), tiny_engine().complete(same).at(0).tokens);
+}
+
 TEST(CLibrary, StructsOfAnOlderHeaderAreTakenAndUnfilledOnesRefused) {
   CHandles c;
   quench_request request;
@@ -460,6 +599,12 @@ TEST(CLibrary, AConversationAnswersAndTakesBack) {
   quench_conversation_options options;
   quench_conversation_options_init(&options);
   options.max_tokens = 10;
+  std::size_t prompt_tokens = 0;
+  options.on_prompt = [](size_t done, size_t, void* user) {
+    *static_cast<std::size_t*>(user) = done;
+    return 1;
+  };
+  options.on_prompt_user = &prompt_tokens;
   ASSERT_EQ(quench_conversation_new(c.engine, &options, &c.conversation), QUENCH_OK) << quench_last_error();
   std::string heard;
   const auto on_text = [](const char* text, size_t text_bytes, void* user) {
@@ -470,6 +615,7 @@ TEST(CLibrary, AConversationAnswersAndTakesBack) {
   answer.struct_size = sizeof(answer);
   ASSERT_EQ(quench_conversation_send(c.conversation, "hello", on_text, &heard, &answer), QUENCH_OK) << quench_last_error();
   EXPECT_EQ(heard, answer.text);
+  EXPECT_EQ(prompt_tokens, answer.prompt_tokens);
   char* json = nullptr;
   ASSERT_EQ(quench_conversation_to_json(c.conversation, &json), QUENCH_OK);
   EXPECT_NE(std::string(json).find("hello"), std::string::npos);

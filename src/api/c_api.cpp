@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "quench/quench.h"
@@ -33,12 +34,13 @@ struct quench_stream {
   quench_token_probability chosen{};
   std::vector<quench_token_probability> top{};
   std::vector<api::Answer> answers{};
-  std::optional<api::Error> failure{};  ///< why there are none
+  std::optional<api::Error> failure{};  ///< of all of them
   bool finished = false;
 };
 
 struct quench_conversation {
   api::Conversation conversation;
+  api::Conversation::OnPrompt on_prompt{};
   api::Answer answer{};  ///< what the last turn's quench_answer points at
 };
 
@@ -133,10 +135,12 @@ std::span<const T> as_span(const T* values, std::size_t count, const char* what)
   return {values, count};
 }
 
-std::vector<std::string> to_texts(const char* const* texts, std::size_t count) {
+/// what: "a stop text"
+std::vector<std::string> to_texts(const char* const* texts, std::size_t count, const std::string& what) {
+  const std::string is_null = what + " is NULL";
   std::vector<std::string> result;
-  for (const char* text : as_span(texts, count, "the stop texts are NULL")) {
-    require(text != nullptr, "a stop text is NULL");
+  for (const char* text : as_span(texts, count, is_null.c_str())) {
+    require(text != nullptr, is_null.c_str());
     result.emplace_back(text);
   }
   return result;
@@ -156,6 +160,7 @@ api::Role to_role(const char* role) {
 }
 
 std::optional<double> given(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
+std::optional<int> given(std::int32_t value) { return value == QUENCH_AS_RECOMMENDED ? std::nullopt : std::optional<int>(value); }
 
 api::Sampling to_sampling(const quench_sampling* options) {
   const quench_sampling from = read_struct(options, quench_sampling_init_sized);
@@ -171,6 +176,25 @@ api::Sampling to_sampling(const quench_sampling* options) {
     sampling.logit_bias.push_back({bias.token, bias.bias});
   }
   if (from.has_seed != 0) sampling.seed = from.seed;
+  sampling.repeat_last_n = given(from.repeat_last_n);
+  sampling.typical_p = given(from.typical_p);
+  sampling.top_n_sigma = given(from.top_n_sigma);
+  sampling.xtc_probability = given(from.xtc_probability);
+  sampling.xtc_threshold = given(from.xtc_threshold);
+  sampling.min_keep = given(from.min_keep);
+  sampling.dynatemp_range = given(from.dynatemp_range);
+  sampling.dynatemp_exponent = given(from.dynatemp_exponent);
+  sampling.dry_multiplier = given(from.dry_multiplier);
+  sampling.dry_base = given(from.dry_base);
+  sampling.dry_allowed_length = given(from.dry_allowed_length);
+  sampling.dry_penalty_last_n = given(from.dry_penalty_last_n);
+  if (from.dry_breakers != nullptr || from.n_dry_breakers > 0) {
+    sampling.dry_breakers = to_texts(from.dry_breakers, from.n_dry_breakers, "a text of dry_breakers");
+  }
+  sampling.mirostat = given(from.mirostat);
+  sampling.mirostat_tau = given(from.mirostat_tau);
+  sampling.mirostat_eta = given(from.mirostat_eta);
+  if (from.samplers != nullptr) sampling.samplers = from.samplers;
   return sampling;
 }
 
@@ -187,7 +211,7 @@ api::Request to_request(const quench_request* options) {
   request.thinking = to_thinking(from.thinking);
   if (from.max_tokens > 0) request.max_tokens = from.max_tokens;
   request.n_answers = from.n_answers;
-  request.stop = to_texts(from.stop, from.n_stop);
+  request.stop = to_texts(from.stop, from.n_stop, "a stop text");
   const auto stop_tokens = as_span(from.stop_tokens, from.n_stop_tokens, "stop_tokens is NULL");
   request.stop_tokens.assign(stop_tokens.begin(), stop_tokens.end());
   request.ignore_end = from.ignore_end != 0;
@@ -198,6 +222,7 @@ api::Request to_request(const quench_request* options) {
   request.priority = from.priority;
   if (from.timeout_seconds != 0.0) request.timeout_seconds = from.timeout_seconds;
   request.speculate = from.speculate != 0;
+  request.references = to_texts(from.references, from.n_references, "a reference text");
   return request;
 }
 
@@ -272,10 +297,12 @@ quench_status quench_model_load(const char* path, const quench_model_options* op
 }
 
 void quench_model_free(quench_model* model) { delete model; }
-const char* quench_model_architecture(const quench_model* model) { return model->model.architecture().c_str(); }
-size_t quench_model_vocabulary_size(const quench_model* model) { return model->model.vocabulary_size(); }
-size_t quench_model_trained_context(const quench_model* model) { return model->model.trained_context(); }
-size_t quench_model_embedding_size(const quench_model* model) { return model->model.embedding_size(); }
+const char* quench_model_architecture(const quench_model* model) {
+  return model == nullptr ? nullptr : model->model.architecture().c_str();
+}
+size_t quench_model_vocabulary_size(const quench_model* model) { return model == nullptr ? 0 : model->model.vocabulary_size(); }
+size_t quench_model_trained_context(const quench_model* model) { return model == nullptr ? 0 : model->model.trained_context(); }
+size_t quench_model_embedding_size(const quench_model* model) { return model == nullptr ? 0 : model->model.embedding_size(); }
 
 quench_status quench_model_tokenize(const quench_model* model, const char* text, size_t text_bytes, int add_bos_eos, int special,
                                     uint32_t** tokens, size_t* n_tokens) {
@@ -328,7 +355,7 @@ quench_status quench_engine_new(const quench_model* model, const quench_engine_o
 }
 
 void quench_engine_free(quench_engine* engine) { delete engine; }
-size_t quench_engine_context(const quench_engine* engine) { return engine->engine.context(); }
+size_t quench_engine_context(const quench_engine* engine) { return engine == nullptr ? 0 : engine->engine.context(); }
 
 quench_status quench_engine_get_stats(const quench_engine* engine, quench_engine_stats* stats) {
   return guarded([&] {
@@ -382,6 +409,21 @@ void quench_sampling_init_sized(quench_sampling* sampling, size_t struct_size) {
   full.repeat_penalty = kRecommended;
   full.frequency_penalty = kRecommended;
   full.presence_penalty = kRecommended;
+  full.repeat_last_n = QUENCH_AS_RECOMMENDED;
+  full.typical_p = kRecommended;
+  full.top_n_sigma = kRecommended;
+  full.xtc_probability = kRecommended;
+  full.xtc_threshold = kRecommended;
+  full.min_keep = QUENCH_AS_RECOMMENDED;
+  full.dynatemp_range = kRecommended;
+  full.dynatemp_exponent = kRecommended;
+  full.dry_multiplier = kRecommended;
+  full.dry_base = kRecommended;
+  full.dry_allowed_length = QUENCH_AS_RECOMMENDED;
+  full.dry_penalty_last_n = QUENCH_AS_RECOMMENDED;
+  full.mirostat = QUENCH_AS_RECOMMENDED;
+  full.mirostat_tau = kRecommended;
+  full.mirostat_eta = kRecommended;
   init_struct(sampling, struct_size, full);
 }
 
@@ -421,7 +463,7 @@ quench_status quench_stream_next(quench_stream* stream, quench_event* event) {
                     .top = nullptr,
                     .n_top = 0,
                     .finish = static_cast<std::int32_t>(from.finish),
-                    .failed = from.failed ? 1 : 0};
+                    .failed = from.kind == api::Event::Kind::kEnd && from.finish == api::Finish::kFailed ? 1 : 0};
     stream->top.clear();
     if (from.log_probabilities) {
       stream->chosen = to_probability(from.log_probabilities->chosen);
@@ -436,7 +478,9 @@ quench_status quench_stream_next(quench_stream* stream, quench_event* event) {
 }
 
 void quench_stream_cancel(quench_stream* stream) {
-  (void)guarded([&] { stream->stream.cancel(); });
+  (void)guarded([&] {
+    if (stream != nullptr) stream->stream.cancel();
+  });
 }
 
 quench_status quench_stream_answer(quench_stream* stream, size_t answer, quench_answer* out) {
@@ -453,7 +497,9 @@ quench_status quench_stream_answer(quench_stream* stream, size_t answer, quench_
     }
     if (stream->failure) throw api::Error(*stream->failure);
     require(answer < stream->answers.size(), "there is no such answer");
-    write_struct(out, to_answer(stream->answers[answer]));
+    const api::Answer& found = stream->answers[answer];
+    if (found.error) throw api::Error(*found.error);
+    write_struct(out, to_answer(found));
   });
 }
 
@@ -477,10 +523,17 @@ quench_status quench_conversation_new(const quench_engine* engine, const quench_
     to.system = text_or_empty(from.system);
     to.thinking = to_thinking(from.thinking);
     to.sampling = to_sampling(from.sampling);
-    to.stop = to_texts(from.stop, from.n_stop);
+    to.stop = to_texts(from.stop, from.n_stop, "a stop text");
     to.max_tokens = from.max_tokens;
     to.speculate = from.speculate != 0;
-    *conversation = new quench_conversation{.conversation = api::Conversation(engine->engine, to)};
+    if (from.timeout_seconds != 0.0) to.timeout_seconds = from.timeout_seconds;
+    api::Conversation::OnPrompt on_prompt;
+    if (from.on_prompt != nullptr) {
+      on_prompt = [tell = from.on_prompt, user = from.on_prompt_user](std::size_t done, std::size_t total) {
+        return tell(done, total, user) != 0;
+      };
+    }
+    *conversation = new quench_conversation{.conversation = api::Conversation(engine->engine, to), .on_prompt = std::move(on_prompt)};
   });
 }
 
@@ -490,12 +543,13 @@ quench_status quench_conversation_send(quench_conversation* conversation, const 
                                        quench_answer* answer) {
   return take_turn(conversation, on_text, user, answer, [&](const auto& say) {
     require(message != nullptr, "message is NULL");
-    return conversation->conversation.send(message, say);
+    return conversation->conversation.send(message, say, conversation->on_prompt);
   });
 }
 
 quench_status quench_conversation_regenerate(quench_conversation* conversation, quench_on_text on_text, void* user, quench_answer* answer) {
-  return take_turn(conversation, on_text, user, answer, [&](const auto& say) { return conversation->conversation.regenerate(say); });
+  return take_turn(conversation, on_text, user, answer,
+                   [&](const auto& say) { return conversation->conversation.regenerate(say, conversation->on_prompt); });
 }
 
 quench_status quench_conversation_undo(quench_conversation* conversation) {
@@ -505,8 +559,15 @@ quench_status quench_conversation_undo(quench_conversation* conversation) {
   });
 }
 
-void quench_conversation_cancel(quench_conversation* conversation) { conversation->conversation.cancel(); }
-void quench_conversation_reset(quench_conversation* conversation) { conversation->conversation.reset(); }
+void quench_conversation_cancel(quench_conversation* conversation) {
+  if (conversation != nullptr) conversation->conversation.cancel();
+}
+quench_status quench_conversation_reset(quench_conversation* conversation) {
+  return guarded([&] {
+    require(conversation != nullptr, "conversation is NULL");
+    conversation->conversation.reset();
+  });
+}
 
 quench_status quench_conversation_to_json(const quench_conversation* conversation, char** json) {
   return guarded([&] {

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "api/state.h"
+#include "engine/dry_breakers.h"
 
 namespace quench::api {
 namespace {
@@ -28,6 +29,15 @@ void override_with(T& setting, const std::optional<U>& given) {
   if (given) setting = *given;
 }
 
+quench::Role to_role(Role role) {
+  switch (role) {
+    case Role::kSystem: return quench::Role::kSystem;
+    case Role::kUser: return quench::Role::kUser;
+    case Role::kAssistant: return quench::Role::kAssistant;
+  }
+  throw_bad_request("a message's role is none of Role");
+}
+
 }  // namespace
 
 Finish to_finish(FinishReason reason) noexcept {
@@ -50,27 +60,37 @@ void check_threads(int threads) {
 
 Error translated(const quench::Error& error) { return {to_code(error.kind()), error.what()}; }
 
+Role to_role(quench::Role role) noexcept {
+  switch (role) {
+    case quench::Role::kSystem: return Role::kSystem;
+    case quench::Role::kUser: return Role::kUser;
+    case quench::Role::kAssistant: break;
+  }
+  return Role::kAssistant;
+}
+
 std::vector<ChatMessage> to_chat_messages(std::span<const Message> messages) {
   std::vector<ChatMessage> result;
   for (const Message& message : messages) {
-    const quench::Role role = message.role == Role::kSystem ? quench::Role::kSystem
-                              : message.role == Role::kUser ? quench::Role::kUser
-                                                            : quench::Role::kAssistant;
-    result.push_back({role, message.content});
+    result.push_back({to_role(message.role), message.content});
   }
   return result;
 }
 
-quench::Thinking to_thinking(Thinking thinking) noexcept {
+quench::Thinking to_thinking(Thinking thinking) {
   switch (thinking) {
     case Thinking::kOn: return quench::Thinking::kOn;
     case Thinking::kOff: return quench::Thinking::kOff;
-    case Thinking::kDefault: break;
+    case Thinking::kDefault: return quench::Thinking::kDefault;
   }
-  return quench::Thinking::kDefault;
+  throw_bad_request("thinking is none of Thinking");
 }
 
-SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults) {
+void check_timeout(std::optional<double> seconds) {
+  if (seconds && !(*seconds > 0.0)) throw_bad_request("timeout_seconds is " + std::to_string(*seconds) + ": it must be above 0");
+}
+
+SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults, const Tokenizer& tokenizer) {
   SamplerSettings settings = defaults;
   override_with(settings.temperature, sampling.temperature);
   override_with(settings.top_k, sampling.top_k);
@@ -79,6 +99,26 @@ SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& def
   override_with(settings.repeat_penalty, sampling.repeat_penalty);
   override_with(settings.frequency_penalty, sampling.frequency_penalty);
   override_with(settings.presence_penalty, sampling.presence_penalty);
+  override_with(settings.repeat_last_n, sampling.repeat_last_n);
+  override_with(settings.typ_p, sampling.typical_p);
+  override_with(settings.top_n_sigma, sampling.top_n_sigma);
+  override_with(settings.xtc_probability, sampling.xtc_probability);
+  override_with(settings.xtc_threshold, sampling.xtc_threshold);
+  override_with(settings.min_keep, sampling.min_keep);
+  override_with(settings.dynatemp_range, sampling.dynatemp_range);
+  override_with(settings.dynatemp_exponent, sampling.dynatemp_exponent);
+  override_with(settings.dry_multiplier, sampling.dry_multiplier);
+  override_with(settings.dry_base, sampling.dry_base);
+  override_with(settings.dry_allowed_length, sampling.dry_allowed_length);
+  override_with(settings.dry_penalty_last_n, sampling.dry_penalty_last_n);
+  // They look at the whole vocabulary.
+  if (settings.dry_multiplier > 0.0) {
+    settings.dry_breakers = dry_breaker_sequences(tokenizer, sampling.dry_breakers.value_or(default_dry_breakers()));
+  }
+  override_with(settings.mirostat, sampling.mirostat);
+  override_with(settings.mirostat_tau, sampling.mirostat_tau);
+  override_with(settings.mirostat_eta, sampling.mirostat_eta);
+  if (sampling.samplers) settings.order = parse_stages(*sampling.samplers);
   for (const LogitBias& bias : sampling.logit_bias) settings.logit_bias.push_back({bias.token, bias.bias});
   settings.seed = sampling.seed;
   return settings;

@@ -19,8 +19,12 @@ namespace {
 
 constexpr std::uint64_t kLeastSavedBytes = std::uint64_t{1} << 20;
 
-quench::CacheType to_cache_type(CacheType type) noexcept {
-  return type == CacheType::kQ8_0 ? quench::CacheType::kQ8_0 : quench::CacheType::kF16;
+quench::CacheType to_cache_type(CacheType type) {
+  switch (type) {
+    case CacheType::kF16: return quench::CacheType::kF16;
+    case CacheType::kQ8_0: return quench::CacheType::kQ8_0;
+  }
+  throw_bad_request("EngineOptions::cache_type is none of CacheType");
 }
 
 KvCache::Options cache_options(const Model& model, const KvLayout& layout, const EngineOptions& options, std::size_t chunk) {
@@ -141,6 +145,7 @@ struct Stream::State {
 
   [[nodiscard]] const Tokenizer& tokenizer() const noexcept { return *engine->model.state_->tokenizer; }
   [[nodiscard]] Event to_event(AnswerEvent found);
+  [[nodiscard]] Answer take(std::size_t answer);
 };
 
 Event Stream::State::to_event(AnswerEvent found) {
@@ -156,13 +161,25 @@ Event Stream::State::to_event(AnswerEvent found) {
     case AnswerEvent::Kind::kToken: event.kind = Event::Kind::kToken; break;
     case AnswerEvent::Kind::kEnd:
       event.kind = Event::Kind::kEnd;
-      event.finish = to_finish(found.finish);
-      event.failed = found.failed;
+      event.finish = found.failed ? Finish::kFailed : to_finish(found.finish);
       break;
   }
   if (!told[found.answer]) event.text.insert(0, echo);
   told[found.answer] = true;
   return event;
+}
+
+Answer Stream::State::take(std::size_t answer) {
+  try {
+    Answer taken = translating([&] { return to_answer(answers.take(answer), tokenizer()); });
+    taken.text.insert(0, echo);
+    return taken;
+  } catch (const Error& error) {
+    Answer failed;
+    failed.finish = Finish::kFailed;
+    failed.error = error;
+    return failed;
+  }
 }
 
 Stream::Stream(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -200,10 +217,9 @@ std::vector<Answer> Stream::finish() {
     while (state_->answers.next()) {
     }
     std::vector<Answer> answers;
-    for (std::size_t i = 0; i < state_->answers.n_answers(); ++i) {
-      answers.push_back(to_answer(state_->answers.take(i), state_->tokenizer()));
-      answers.back().text.insert(0, state_->echo);
-    }
+    for (std::size_t i = 0; i < state_->answers.n_answers(); ++i) answers.push_back(state_->take(i));
+    const auto failed = [](const Answer& answer) { return answer.error.has_value(); };
+    if (std::ranges::all_of(answers, failed)) throw Error(*answers.front().error);
     return answers;
   });
 }
@@ -221,9 +237,7 @@ std::vector<Token> prompt_of(const Request& request, const Model& model, const T
 void check_numbers(const Request& request, const Tokenizer& tokenizer) {
   if (request.n_answers == 0) throw_bad_request("n_answers is 0: no answer is asked for");
   if (request.max_tokens == std::size_t{0}) throw_bad_request("max_tokens is 0: an answer of no tokens says nothing");
-  if (request.timeout_seconds && !(*request.timeout_seconds > 0.0)) {
-    throw_bad_request(fmt::format("timeout_seconds is {}: it must be above 0", *request.timeout_seconds));
-  }
+  check_timeout(request.timeout_seconds);
   for (const Token token : request.stop_tokens) {
     if (token >= tokenizer.vocab_size()) throw_bad_request(fmt::format("stop_tokens: {} is outside the vocabulary", token));
   }
@@ -237,8 +251,8 @@ StreamRequest stream_request(const Request& request, const Model& model, const T
   StreamRequest result;
   result.prompt = prompt_of(request, model, tokenizer);
   result.priority = request.priority;
-  result.deadline_seconds = request.timeout_seconds;
   GenerationOptions& options = result.options;
+  options.deadline_seconds = request.timeout_seconds;
   options.must_fit = request.max_tokens.has_value();
   options.max_new_tokens = request.max_tokens.value_or(std::numeric_limits<std::size_t>::max());
   if (!request.ignore_end) options.stop_ids = tokenizer.end_tokens();
@@ -252,7 +266,7 @@ StreamRequest stream_request(const Request& request, const Model& model, const T
     reference->append(tokenizer.encode_raw(text, Specials::kAsText));
     options.references.push_back(std::move(reference));
   }
-  SamplerSettings settings = to_settings(request.sampling, sampling_defaults(model.architecture(), thinks));
+  SamplerSettings settings = to_settings(request.sampling, sampling_defaults(model.architecture(), thinks), tokenizer);
   if (!settings.seed) settings.seed = random_seed();
   for (std::size_t i = 0; i < request.n_answers; ++i) {
     result.samplers.emplace_back(settings, tokenizer.vocab_size());

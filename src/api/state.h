@@ -74,9 +74,15 @@ auto translating(const Action& action) {
 
 /// Throws Error(kBadRequest) for what is no number of threads.
 void check_threads(int threads);
+/// Throws Error(kBadRequest) for a role that is none.
 [[nodiscard]] std::vector<ChatMessage> to_chat_messages(std::span<const Message> messages);
-[[nodiscard]] quench::Thinking to_thinking(Thinking thinking) noexcept;
-[[nodiscard]] SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults);
+[[nodiscard]] Role to_role(quench::Role role) noexcept;
+/// Throws Error(kBadRequest) for what is none.
+[[nodiscard]] quench::Thinking to_thinking(Thinking thinking);
+/// Throws Error(kBadRequest) for one that is not above 0.
+void check_timeout(std::optional<double> seconds);
+/// Throws Error(kBadRequest) for unknown steps, and for breakers that are empty or too long.
+[[nodiscard]] SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults, const Tokenizer& tokenizer);
 [[nodiscard]] Finish to_finish(FinishReason reason) noexcept;
 [[nodiscard]] Answer to_answer(quench::GenerationResult result, const Tokenizer& tokenizer);
 [[nodiscard]] TokenLogProbabilities to_log_probabilities(const quench::TokenLogProbabilities& found, const Tokenizer& tokenizer);

@@ -39,6 +39,7 @@ EngineRequest engine_request(std::vector<Token> prompt, const GenerationOptions&
   request.stop_ids = options.stop_ids;
   request.speculate = options.speculate;
   request.references = options.references;
+  request.deadline_seconds = options.deadline_seconds;
   return request;
 }
 

@@ -105,7 +105,6 @@ AnswerStream::AnswerStream(EngineThread& engine, const Tokenizer& tokenizer, Str
   EngineRequest submitted = engine_request(std::move(request.prompt), request.options, engine.context());
   submitted.samplers = std::move(request.samplers);
   submitted.priority = request.priority;
-  submitted.deadline_seconds = request.deadline_seconds;
   submitted.adapter = request.adapter;
   for (std::size_t i = 0; i < submitted.samplers.size(); ++i) state_->records.emplace_back(tokenizer, request.options);
   state_->samplers.resize(submitted.samplers.size());

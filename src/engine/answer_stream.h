@@ -40,7 +40,6 @@ struct StreamRequest {
   std::vector<Sampler> samplers{};  ///< one for each answer
   GenerationOptions options{};
   int priority = 0;
-  std::optional<double> deadline_seconds{};
   std::uint64_t adapter = 0;
 };
 

@@ -148,7 +148,7 @@ TEST(AnswerStream, ACancelledAnswerEnds) {
 TEST(AnswerStream, ADeadlineEndsAnAnswerAsItIs) {
   Bench bench;
   auto request = bench.request(1, 40, 500);
-  request.deadline_seconds = 0.0;
+  request.options.deadline_seconds = 0.0;
   auto stream = bench.start(std::move(request));
   drain(stream);
   EXPECT_EQ(stream.take().finish, FinishReason::kDeadline);

@@ -33,6 +33,7 @@ Conversation::Conversation(Generator& generator, const Tokenizer& tokenizer, con
   generation_.stop_ids.insert(generation_.stop_ids.end(), ends.begin(), ends.end());
   generation_.stop_texts = options_.stop_texts;
   generation_.max_new_tokens = options_.max_new_tokens;
+  generation_.deadline_seconds = options_.deadline_seconds;
   generation_.speculate = options_.speculate;
   generation_.references = options_.references;
 }

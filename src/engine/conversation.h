@@ -24,6 +24,7 @@ struct ConversationOptions {
   std::vector<std::string> stop_texts{};
   std::vector<Token> stop_ids{};  ///< beside the tokenizer's end tokens
   std::size_t max_new_tokens = 2048;
+  std::optional<double> deadline_seconds{};  ///< of a turn; after it the answer ends as it is
   bool speculate = true;
   std::vector<ReferenceText> references{};  ///< what answers may copy from
 };

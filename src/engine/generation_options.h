@@ -23,6 +23,7 @@ struct GenerationOptions {
   std::vector<ReferenceText> references{};  ///< what the answer may copy from
   /// Log-probabilities of each token and of that many of the most probable ones; nothing: none.
   std::optional<std::size_t> log_probabilities{};
+  std::optional<double> deadline_seconds{};  ///< after submission; later the answer ends as it is
 };
 
 struct GenerationStats {

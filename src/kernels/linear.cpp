@@ -87,14 +87,15 @@ class Cut {
  public:
   Cut(const Compute& compute, std::span<const LinearJob> jobs, const Activations& x) noexcept : kernels_(compute.kernels), x_(x) {
     const std::size_t fitting = std::max<std::size_t>(1, kernels_.blocking.activation_bytes / activation_row_bytes(x));
-    token_block_ = round_up(fitting, kernels_.blocking.group);
+    most_tokens_ = round_up(fitting, kernels_.blocking.group);
     const auto threads = static_cast<std::size_t>(compute.pool.thread_count());
     std::size_t work = 0;  // weight bytes times token blocks
     std::size_t most_tokens = 1;
     for (const LinearJob& job : jobs) {
       const Extent extent = extent_of(job, x);
-      work += extent.tiles * job.weights->tile_bytes() * ceil_div(extent.tokens, token_block_);
-      most_tokens = std::max(most_tokens, std::min(extent.tokens, token_block_));
+      const std::size_t block = token_block(extent);
+      work += extent.tiles * job.weights->tile_bytes() * ceil_div(extent.tokens, block);
+      most_tokens = std::max(most_tokens, block);
     }
     item_weight_bytes_ =
         std::clamp(work / (threads * kItemsPerThread), std::max<std::size_t>(1, kMinItemWeightBytes / most_tokens), kItemWeightBytes);
@@ -102,28 +103,34 @@ class Cut {
 
   [[nodiscard]] std::size_t items(const LinearJob& job) const noexcept {
     const Extent extent = extent_of(job, x_);
-    return ceil_div(extent.tiles, tiles_per_item(job, extent)) * ceil_div(extent.tokens, token_block_);
+    return ceil_div(extent.tiles, tiles_per_item(job, extent)) * ceil_div(extent.tokens, token_block(extent));
   }
 
   /// Item `index` of a job: token blocks vary fastest, so that a thread which takes neighbouring items keeps the weights in its cache.
   void run(const LinearJob& job, std::size_t index) const noexcept {
     const Extent extent = extent_of(job, x_);
-    const std::size_t token_blocks = ceil_div(extent.tokens, token_block_);
+    const std::size_t block = token_block(extent);
+    const std::size_t token_blocks = ceil_div(extent.tokens, block);
     const std::size_t per_item = tiles_per_item(job, extent);
     const std::size_t first_tile = index / token_blocks * per_item;
-    const std::size_t first_token = index % token_blocks * token_block_;
+    const std::size_t first_token = index % token_blocks * block;
     run_item(kernels_, job, x_, extent.first_tile + first_tile, extent.first_tile + std::min(first_tile + per_item, extent.tiles),
-             job.first_token + first_token, std::min(token_block_, extent.tokens - first_token));
+             job.first_token + first_token, std::min(block, extent.tokens - first_token));
   }
 
  private:
+  /// As few blocks as fit the caches, and about as long as each other: a last one of a few tokens would read all weights for them.
+  [[nodiscard]] std::size_t token_block(const Extent& extent) const noexcept {
+    if (extent.tokens <= most_tokens_) return std::max<std::size_t>(extent.tokens, 1);
+    return round_up(ceil_div(extent.tokens, ceil_div(extent.tokens, most_tokens_)), kernels_.blocking.group);
+  }
   [[nodiscard]] std::size_t tiles_per_item(const LinearJob& job, const Extent& extent) const noexcept {
     return std::clamp<std::size_t>(item_weight_bytes_ / job.weights->tile_bytes(), 1, extent.tiles);
   }
 
   const KernelTable& kernels_;
   const Activations& x_;
-  std::size_t token_block_ = 0;
+  std::size_t most_tokens_ = 0;  ///< in a block
   std::size_t item_weight_bytes_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <cstring>
 
 #include "kernels/avx512/lanes.h"
@@ -18,6 +20,8 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
   // 8 dots, 8 accumulators, weights and scales: 18 of 32 registers; 8 independent chains of dot instructions hide their latency of 5.
   static constexpr int kTokens = 8;
   static constexpr int kFloatTokens = 8;
+  // 4 tokens x 2 tiles: as many chains, and 6 loads for 8 products instead of 9.
+  static constexpr int kPairTokens = 6;
   static constexpr int sub_tiles(int) noexcept { return 1; }
   static constexpr int slab_sub_tiles(int /*bits*/) noexcept { return 1; }
 
@@ -54,11 +58,12 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
   static I pairs_from_u8(const std::byte* p) noexcept {
     return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
+  static I words_to_int(const std::int16_t* p) noexcept {
+    return _mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
   static I pairs_from_i8(const std::byte* p) noexcept {
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
-  static I even_scale(I pairs) noexcept { return odd_scale(_mm512_slli_epi32(pairs, 16)); }
-  static I odd_scale(I pairs) noexcept { return _mm512_srai_epi32(pairs, 16); }
 #else
   // SIMDe 0.7.4 lacks these, or their plain names.
   static B load_table(const std::uint8_t* p) noexcept {
@@ -74,17 +79,15 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
     for (std::size_t i = 0; i < kBytes; ++i) at[i] = bytes[at[i]];
     return _mm512_load_si512(at);
   }
-  static I even_scale(I pairs) noexcept { return odd_scale(_mm512_slli_epi32(pairs, 16)); }
-  static I odd_scale(I pairs) noexcept {
-    alignas(64) std::int32_t lanes[kN];
-    storeu_i(lanes, pairs);
-    for (std::int32_t& lane : lanes) lane >>= 16;
-    return loadu_i(lanes);
-  }
   static I pairs_from_u8(const std::byte* p) noexcept {
     alignas(64) std::int16_t words[32];
     for (std::size_t i = 0; i < 32; ++i) words[i] = static_cast<std::uint8_t>(p[i]);
     return _mm512_load_si512(words);
+  }
+  static I words_to_int(const std::int16_t* p) noexcept {
+    alignas(64) std::int32_t lanes[kN];
+    for (std::size_t i = 0; i < kN; ++i) lanes[i] = p[i];
+    return loadu_i(lanes);
   }
   static I pairs_from_i8(const std::byte* p) noexcept {
     alignas(64) std::int16_t words[32];
@@ -92,13 +95,29 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
     return _mm512_load_si512(words);
   }
 #endif
+  static constexpr bool kStartsDots = true;
+  /// -kBias x the sums of sub-blocks of kElements (16 or 32), from the sums of 16 quants: 16 numbers, or 8.
+  template <int kElements, int kBias>
+  static void store_starts(const std::int16_t* sums, std::int32_t* starts) noexcept {
+    if constexpr (kElements == 32) {
+      const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(starts), _mm256_madd_epi16(pairs, _mm256_set1_epi16(-kBias)));
+    } else {
+      storeu_i(starts, mul_i(words_to_int(sums), set1_i(-kBias)));
+    }
+  }
+
   static I pairs_from_i16(const std::byte* p) noexcept { return _mm512_loadu_si512(p); }
   static void add_pairs(const std::int16_t* in, std::int16_t* out) noexcept {
     const auto* p = reinterpret_cast<const __m128i*>(in);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm_hadd_epi16(_mm_loadu_si128(p), _mm_loadu_si128(p + 1)));
   }
 
-  using Scale = __m512i;  ///< int32 per row
+  /// Words (s, 256 s) for each row, s in [-128, 127]: a dot d below 2^23, as the words (d mod 256, d / 256), takes one multiplication of
+  /// pairs. VPMULLD is two instructions, and on one port alone.
+  using Scale = __m512i;
+  static Scale even_scale(I pairs) noexcept { return pick_bytes<0, 1, kZeroByte, 0>(pairs); }
+  static Scale odd_scale(I pairs) noexcept { return pick_bytes<2, 3, kZeroByte, 2>(pairs); }
 
   /// What a product takes: the bytes as they are.
   template <int kBits>
@@ -115,27 +134,57 @@ struct DotLanes : Lanes, generic::X86Rows<Lanes> {
   template <int kBits, int kChunks, int kSubs, int kTokenCount, class Chunk>
   [[gnu::always_inline]] static void dot(const Chunk& chunk, const std::int8_t* const (&x)[kTokenCount], I (&acc)[kSubs][kTokenCount]) {
     generic::repeat<kChunks>([&](auto c) __attribute__((always_inline)) {
-      for (int s = 0; s < kSubs; ++s) {
-        const B weights = chunk.template get<c>(s);
-        for (int t = 0; t < kTokenCount; ++t) acc[s][t] = _mm512_dpbusd_epi32(acc[s][t], weights, broadcast4(x[t] + 4 * c));
-      }
+      B weights[kSubs];
+      generic::repeat<kSubs>([&](auto s) __attribute__((always_inline)) { weights[s] = chunk.template get<c>(s); });
+      generic::repeat<kTokenCount>([&](auto t) __attribute__((always_inline)) {
+        const I activations = broadcast4(x[t] + 4 * c);
+        generic::repeat<kSubs>([&](auto s)
+                                   __attribute__((always_inline)) { acc[s][t] = _mm512_dpbusd_epi32(acc[s][t], weights[s], activations); });
+      });
     });
   }
 
   template <int kBits, int kChunks, int kSubs, int kTokenCount, class Chunk>
   [[gnu::always_inline]] static void scaled_dot(const Chunk& chunk, const std::int8_t* const (&x)[kTokenCount], const Scale (&scale)[kSubs],
-                                                I (&acc)[kSubs][kTokenCount]) {
+                                                I (&acc)[kSubs][kTokenCount], const I (&start)[kTokenCount]) {
     I dots[kSubs][kTokenCount];
-    for (int s = 0; s < kSubs; ++s) {
-      for (int t = 0; t < kTokenCount; ++t) dots[s][t] = _mm512_setzero_si512();
-    }
+    generic::for_registers<kSubs, kTokenCount>([&](auto s, auto t) __attribute__((always_inline)) { dots[s][t] = start[t]; });
     dot<kBits, kChunks>(chunk, x, dots);
-    for (int s = 0; s < kSubs; ++s) {
-      for (int t = 0; t < kTokenCount; ++t) acc[s][t] = _mm512_add_epi32(acc[s][t], _mm512_mullo_epi32(dots[s][t], scale[s]));
-    }
+    generic::for_registers<kSubs, kTokenCount>([&](auto s, auto t) __attribute__((always_inline)) {
+      const I words = pick_bytes<0, kZeroByte, 1, 2>(dots[s][t]);
+      acc[s][t] = _mm512_dpwssd_epi32(acc[s][t], words, scale[s]);
+    });
   }
 
  private:
+  static constexpr int kZeroByte = -128;
+
+  /// In each lane, byte i becomes the lane's byte number k_i.
+  template <int k0, int k1, int k2, int k3>
+  static I pick_bytes(I v) noexcept {
+    alignas(16) static constexpr auto kPicks = [] {
+      constexpr int kOfLane[4] = {k0, k1, k2, k3};
+      std::array<std::int8_t, 16> picks{};
+      for (int i = 0; i < 16; ++i) {
+        const int pick = kOfLane[i % 4];
+        picks[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(pick < 0 ? pick : i / 4 * 4 + pick);
+      }
+      return picks;
+    }();
+#ifndef QUENCH_EMULATE_AVX512
+    return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(kPicks.data()))));
+#else
+    alignas(64) std::uint8_t from[kBytes];
+    alignas(64) std::uint8_t to[kBytes];
+    _mm512_store_si512(from, v);
+    for (std::size_t i = 0; i < kBytes; ++i) {
+      const int pick = kPicks[i % 16];
+      to[i] = pick < 0 ? std::uint8_t{0} : from[i / 16 * 16 + static_cast<std::size_t>(pick)];
+    }
+    return _mm512_load_si512(to);
+#endif
+  }
+
   static __m512i broadcast4(const void* p) noexcept {
     std::int32_t word;
     std::memcpy(&word, p, sizeof(word));

@@ -5,6 +5,9 @@
 
 namespace quench::avx512 {
 
-void fill_linear(KernelTable& table) { generic::Linear<DotLanes>::fill(table); }
+void fill_linear(KernelTable& table) {
+  generic::Linear<DotLanes>::fill(table);
+  table.blocking.group = 24;  // 6 tokens of two tiles, 8 of one
+}
 
 }  // namespace quench::avx512

@@ -75,12 +75,9 @@ struct PageKernel {
   static constexpr std::size_t kMaxBlocks = 22;
 
   static void attend_widened(const AttendPage& page, std::size_t remaining) noexcept {
-    alignas(64) float keys[kPagePositions * kWidenedChannels];
-    alignas(64) float values[kPagePositions * kWidenedChannels];
-    Pages::widen(page, keys, values);
+    typename Pages::template WidePage<kWidenedChannels> wide(page);
     AttendPage widened = page;
-    widened.keys = reinterpret_cast<const std::byte*>(keys);
-    widened.values = reinterpret_cast<const std::byte*>(values);
+    wide.show_to(widened);
     PageKernel<L, typename Pages::Widened>::attend_queries(widened, remaining);
   }
 
@@ -229,16 +226,17 @@ struct PageKernel {
       // Registers whose channels are multiplied with the same weights.
       constexpr std::size_t kGroups = kRegisters * L::kN <= Pages::kWeightChannels ? 1 : kRegisters * L::kN / Pages::kWeightChannels;
       constexpr std::size_t kShared = kRegisters / kGroups;
-      const float* factors_of[kQueries][kGroups];
-      QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
-        QUENCH_UNROLLED for (std::size_t g = 0; g < kGroups; ++g) factors_of[r][g] = value_weights.of(r, d + g * kShared * L::kN);
-      }
+      // One pointer and fixed distances: twelve pointers would not fit the registers.
+      using ValueWeights = typename Pages::template Weights<kQueries>;
+      const float* const weights_here = value_weights.at(d);
+      const auto weight = [&](std::size_t r, std::size_t g, std::size_t p)
+                              QUENCH_INLINE { return weights_here[r * ValueWeights::kQueryStride + g * ValueWeights::kBlockStride + p]; };
       QuerySums<L, kQueries, kRegisters> sums;
       std::size_t p = 0;
       const auto load = [&](std::size_t c) QUENCH_INLINE { return Pages::load_value(page, p, d + c * L::kN, width); };
       const auto add_alone = [&](std::size_t r) QUENCH_INLINE {
         repeat<static_cast<int>(kGroups)>(
-            [&](auto g) __attribute__((always_inline)) { sums.template add<g * kShared, kShared>(r, factors_of[r][g][p], load); });
+            [&](auto g) __attribute__((always_inline)) { sums.template add<g * kShared, kShared>(r, weight(r, g, p), load); });
       };
       QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {
         const std::size_t end = last[r] < shared_first ? last[r] : shared_first;
@@ -246,7 +244,7 @@ struct PageKernel {
       }
       for (p = shared_first; p < shared_last; ++p) {
         repeat<static_cast<int>(kGroups)>([&](auto g) __attribute__((always_inline)) {
-          sums.template add_all<g * kShared, kShared>([&](std::size_t r) QUENCH_INLINE { return factors_of[r][g][p]; }, load);
+          sums.template add_all<g * kShared, kShared>([&](std::size_t r) QUENCH_INLINE { return weight(r, g, p); }, load);
         });
       }
       QUENCH_UNROLLED for (std::size_t r = 0; r < kQueries; ++r) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/attention.h"
 #include "kernels/generic/query_sums.h"
@@ -60,7 +61,10 @@ struct NumberPages {
   struct Weights {
     const PageWeights<kQueries>& softmax;
     Weights(const AttendPage&, const PageWeights<kQueries>& weights) noexcept : softmax(weights) {}
-    [[gnu::always_inline]] const float* of(std::size_t r, std::size_t) const noexcept { return softmax[r]; }
+    static constexpr std::size_t kQueryStride = kPagePositions;
+    static constexpr std::size_t kBlockStride = 0;
+    /// Of query 0 and the channels from d on; the other queries and blocks of kWeightChannels lie at fixed distances.
+    [[gnu::always_inline]] const float* at(std::size_t) const noexcept { return softmax[0]; }
   };
 
   [[gnu::always_inline]] static F load_value(const AttendPage& page, std::size_t p, std::size_t d, std::size_t width) noexcept {
@@ -80,12 +84,22 @@ struct F16Pages : NumberPages<V, F16> {
   static constexpr bool kWidens = true;
 
   /// The page's parts in f32, in the same order.
-  static void widen(const AttendPage& page, float* keys, float* values) noexcept {
-    for (std::size_t i = 0; i < kPagePositions * page.head_dim; i += V::kN) {
-      V::store(keys + i, V::load_f16(reinterpret_cast<const F16*>(page.keys) + i));
-      V::store(values + i, V::load_f16(reinterpret_cast<const F16*>(page.values) + i));
+  template <std::size_t kMaxChannels>
+  struct WidePage {
+    alignas(64) float keys[kPagePositions * kMaxChannels];
+    alignas(64) float values[kPagePositions * kMaxChannels];
+
+    explicit WidePage(const AttendPage& page) noexcept {
+      for (std::size_t i = 0; i < kPagePositions * page.head_dim; i += V::kN) {
+        V::store(keys + i, V::load_f16(reinterpret_cast<const F16*>(page.keys) + i));
+        V::store(values + i, V::load_f16(reinterpret_cast<const F16*>(page.values) + i));
+      }
     }
-  }
+    void show_to(AttendPage& page) const noexcept {
+      page.keys = reinterpret_cast<const std::byte*>(keys);
+      page.values = reinterpret_cast<const std::byte*>(values);
+    }
+  };
 
   static void store_key(std::byte* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept {
     F16* strip = reinterpret_cast<F16*>(page_keys) + slot / kStripPositions * head_dim * kStripPositions + slot % kStripPositions;
@@ -115,10 +129,27 @@ struct F16Pages : NumberPages<V, F16> {
 };
 
 template <class V>
+struct WideQ8Pages;
+
+template <class V>
 struct Q8Pages {
   using F = typename V::F;
+  using Widened = WideQ8Pages<V>;
   static constexpr std::size_t kWeightChannels = kCacheBlockChannels;
-  static constexpr bool kWidens = false;
+  static constexpr bool kWidens = true;
+
+  /// The values' quants in f32, and behind them, as in the page, their scales. Keys are multiplied as they are.
+  template <std::size_t kMaxChannels>
+  struct WidePage {
+    alignas(64) float values[kPagePositions * kMaxChannels + kPagePositions * kMaxChannels / kCacheBlockChannels / 2];
+
+    explicit WidePage(const AttendPage& page) noexcept {
+      const std::size_t elements = kPagePositions * page.head_dim;
+      for (std::size_t i = 0; i < elements; i += V::kN) V::store(values + i, V::to_float(V::load_i8(page.values + i)));
+      std::memcpy(values + elements, scales_of(page.values, page.head_dim), elements / kCacheBlockChannels * sizeof(F16));
+    }
+    void show_to(AttendPage& page) const noexcept { page.values = reinterpret_cast<const std::byte*>(values); }
+  };
 
   static void store_key(std::byte* page_keys, std::size_t slot, const float* key, std::size_t head_dim) noexcept {
     std::byte* strip = page_keys + slot / kStripPositions * head_dim * kStripPositions + slot % kStripPositions * 2;
@@ -148,11 +179,13 @@ struct Q8Pages {
     // As many queries at once as a linear layer takes tokens: the work is of the same kind.
     constexpr std::size_t kMost = static_cast<std::size_t>(V::kTokens);
     constexpr std::size_t kParts = (kQueries + kMost - 1) / kMost;
-    for (std::size_t s = strip; s < strip + kStrips; ++s) {
+    // Where a register holds a strip, two share the loads of queries.
+    constexpr std::size_t kAtOnce = V::kN == kStripPositions && kStrips % 2 == 0 ? 2 : 1;
+    for (std::size_t s = strip; s < strip + kStrips; s += kAtOnce) {
       repeat<static_cast<int>(kParts)>([&](auto part) __attribute__((always_inline)) {
         constexpr std::size_t kFirst = kQueries * part / kParts;
         constexpr std::size_t kLast = kQueries * (part + 1) / kParts;
-        score_strip<kQueries, kFirst, kLast - kFirst>(page, queries, s, scores);
+        score_strips<kQueries, kFirst, kLast - kFirst, kAtOnce>(page, queries, s, scores);
       });
     }
   }
@@ -175,8 +208,9 @@ struct Q8Pages {
   struct Weights {
     alignas(64) float scaled[kQueries][kMaxHeadDim / kCacheBlockChannels][kPagePositions];
 
-    Weights(const AttendPage& page, const PageWeights<kQueries>& weights) noexcept {
-      const F16* scales = scales_of(page.values, page.head_dim);
+    Weights(const AttendPage& page, const PageWeights<kQueries>& weights) noexcept
+        : Weights(page, weights, scales_of(page.values, page.head_dim)) {}
+    Weights(const AttendPage& page, const PageWeights<kQueries>& weights, const F16* scales) noexcept {
       for (std::size_t block = 0; block < page.head_dim / kCacheBlockChannels; ++block, scales += kPagePositions) {
         for (std::size_t p = 0; p < kPagePositions; p += V::kN) {
           const F scale = V::load_f16(scales + p);
@@ -186,7 +220,9 @@ struct Q8Pages {
         }
       }
     }
-    [[gnu::always_inline]] const float* of(std::size_t r, std::size_t d) const noexcept { return scaled[r][d / kCacheBlockChannels]; }
+    static constexpr std::size_t kQueryStride = kMaxHeadDim / kCacheBlockChannels * kPagePositions;
+    static constexpr std::size_t kBlockStride = kPagePositions;
+    [[gnu::always_inline]] const float* at(std::size_t d) const noexcept { return scaled[0][d / kCacheBlockChannels]; }
   };
 
   [[gnu::always_inline]] static F load_value(const AttendPage& page, std::size_t p, std::size_t d, std::size_t) noexcept {
@@ -203,10 +239,11 @@ struct Q8Pages {
     }
   }
 
-  template <std::size_t kQueries, std::size_t kFirst, std::size_t kCount>
-  [[gnu::always_inline]] static void score_strip(const AttendPage& page, const std::size_t (&queries)[kQueries], std::size_t strip,
-                                                 PageWeights<kQueries>& scores) noexcept {
-    constexpr auto kSubs = static_cast<std::size_t>(V::sub_tiles(static_cast<int>(kCount)));
+  template <std::size_t kQueries, std::size_t kFirst, std::size_t kCount, std::size_t kStrips>
+  [[gnu::always_inline]] static void score_strips(const AttendPage& page, const std::size_t (&queries)[kQueries], std::size_t strip,
+                                                  PageWeights<kQueries>& scores) noexcept {
+    constexpr std::size_t kSubs = kStrips > 1 ? kStrips : static_cast<std::size_t>(V::sub_tiles(static_cast<int>(kCount)));
+    const std::size_t sub_bytes = kStrips > 1 ? kStripPositions * page.head_dim : V::kN * 2;
     const std::size_t head_dim = page.head_dim;
     const std::int16_t* query[kCount];
     const float* query_scales[kCount];
@@ -214,43 +251,38 @@ struct Q8Pages {
       query[t] = page.query_quants + queries[kFirst + t] * head_dim;
       query_scales[t] = page.query_scales + queries[kFirst + t] * (head_dim / kCacheBlockChannels);
     }
-    for (std::size_t sub = 0; sub < kStripPositions / V::kN; sub += kSubs) {
+    for (std::size_t sub = 0; sub < kStrips * kStripPositions / V::kN; sub += kSubs) {
       const std::size_t position = strip * kStripPositions + sub * V::kN;
-      const std::byte* keys = page.keys + strip * kStripPositions * head_dim + sub * V::kN * 2;
+      const std::byte* keys = page.keys + strip * kStripPositions * head_dim + sub * sub_bytes;
       const F16* scales = scales_of(page.keys, head_dim) + position;
       F acc[kSubs][kCount];
-      QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) {
-        QUENCH_UNROLLED for (std::size_t t = 0; t < kCount; ++t) acc[s][t] = V::zero();
-      }
+      for_registers<kSubs, kCount>([&](auto s, auto t) __attribute__((always_inline)) { acc[s][t] = V::zero(); });
       for (std::size_t block = 0; block < head_dim / kCacheBlockChannels; ++block, scales += kPagePositions) {
         typename V::I dots[kSubs][kCount];
-        dot_block<kSubs, kCount>(keys + block * kCacheBlockChannels * kStripPositions, query, block * kCacheBlockChannels, dots);
-        QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) {
+        dot_block<kSubs, kCount>(keys + block * kCacheBlockChannels * kStripPositions, sub_bytes, query, block * kCacheBlockChannels, dots);
+        repeat<kSubs>([&](auto s) __attribute__((always_inline)) {
           const F scale = V::load_f16(scales + s * V::kN);
-          QUENCH_UNROLLED for (std::size_t t = 0; t < kCount; ++t) {
+          repeat<kCount>([&](auto t) __attribute__((always_inline)) {
             acc[s][t] = V::fma(V::mul(scale, V::set1(query_scales[t][block])), V::to_float(dots[s][t]), acc[s][t]);
-          }
-        }
+          });
+        });
       }
-      QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) {
-        QUENCH_UNROLLED for (std::size_t t = 0; t < kCount; ++t) V::store(scores[kFirst + t] + position + s * V::kN, acc[s][t]);
-      }
+      for_registers<kSubs, kCount>([&](auto s, auto t)
+                                       __attribute__((always_inline)) { V::store(scores[kFirst + t] + position + s * V::kN, acc[s][t]); });
     }
   }
 
   /// 32 channels, two at a time: a position's pair of keys is widened once for all queries.
   template <std::size_t kSubs, std::size_t kCount>
-  [[gnu::always_inline]] static void dot_block(const std::byte* keys, const std::int16_t* const (&query)[kCount], std::size_t d,
-                                               typename V::I (&dots)[kSubs][kCount]) noexcept {
-    QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) {
-      QUENCH_UNROLLED for (std::size_t t = 0; t < kCount; ++t) dots[s][t] = V::zero_i();
-    }
+  [[gnu::always_inline]] static void dot_block(const std::byte* keys, std::size_t sub_bytes, const std::int16_t* const (&query)[kCount],
+                                               std::size_t d, typename V::I (&dots)[kSubs][kCount]) noexcept {
+    for_registers<kSubs, kCount>([&](auto s, auto t) __attribute__((always_inline)) { dots[s][t] = V::zero_i(); });
     for (std::size_t i = 0; i < kCacheBlockChannels; i += 2, keys += 2 * kStripPositions) {
       typename V::I pairs[kSubs];
-      QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) pairs[s] = V::pairs_from_i8(keys + s * V::kN * 2);
-      QUENCH_UNROLLED for (std::size_t t = 0; t < kCount; ++t) {
-        QUENCH_UNROLLED for (std::size_t s = 0; s < kSubs; ++s) dots[s][t] = V::pair_dot(dots[s][t], pairs[s], query[t] + d + i);
-      }
+      repeat<kSubs>([&](auto s) __attribute__((always_inline)) { pairs[s] = V::pairs_from_i8(keys + s * sub_bytes); });
+      repeat<kCount>([&](auto t) __attribute__((always_inline)) {
+        repeat<kSubs>([&](auto s) __attribute__((always_inline)) { dots[s][t] = V::pair_dot(dots[s][t], pairs[s], query[t] + d + i); });
+      });
     }
   }
 
@@ -278,6 +310,28 @@ struct Q8Pages {
     const F d = V::load_f16(scale);
     for (std::size_t i = 0; i < kCacheBlockChannels; i += V::kN) V::store_i8(quants + i, quants_of(x + i, d, 127.0f));
     return scale[0];
+  }
+};
+
+/// Q8Pages::WidePage.
+template <class V>
+struct WideQ8Pages : Q8Pages<V> {
+  using F = typename V::F;
+  static constexpr bool kWidens = false;
+
+  template <std::size_t kQueries>
+  struct Weights : Q8Pages<V>::template Weights<kQueries> {
+    Weights(const AttendPage& page, const PageWeights<kQueries>& weights) noexcept
+        : Q8Pages<V>::template Weights<kQueries>(page, weights, scales(page)) {}
+
+   private:
+    static const F16* scales(const AttendPage& page) noexcept {
+      return reinterpret_cast<const F16*>(page.values + kPagePositions * page.head_dim * sizeof(float));
+    }
+  };
+
+  [[gnu::always_inline]] static F load_value(const AttendPage& page, std::size_t p, std::size_t d, std::size_t) noexcept {
+    return V::loadu(reinterpret_cast<const float*>(page.values) + p * page.head_dim + d);
   }
 };
 

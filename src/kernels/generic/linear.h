@@ -10,6 +10,7 @@
 #include "kernels/generic/float_linear.h"
 #include "kernels/generic/raw_blocks.h"
 #include "kernels/generic/repeat.h"
+#include "kernels/generic/tile_pair.h"
 #include "kernels/generic/unpacked.h"
 #include "kernels/table.h"
 
@@ -38,18 +39,16 @@ template <class V, int kSubs, int kTokens>
 using Accumulators = typename V::F[kSubs][kTokens];
 
 template <class V, int kSubs, int kTokens>
+[[gnu::always_inline]] inline void clear_accumulators(Accumulators<V, kSubs, kTokens>& acc) noexcept {
+  for_registers<kSubs, kTokens>([&](auto s, auto t) __attribute__((always_inline)) { acc[s][t] = V::zero(); });
+}
+template <class V, int kSubs, int kTokens>
 [[gnu::always_inline]] inline void load_accumulators(const float* out, std::size_t stride, Accumulators<V, kSubs, kTokens>& acc) noexcept {
-  for (int s = 0; s < kSubs; ++s) {
-    for (int t = 0; t < kTokens; ++t)
-      acc[s][t] = V::loadu(out + static_cast<std::size_t>(t) * stride + static_cast<std::size_t>(s) * V::kN);
-  }
+  for_registers<kSubs, kTokens>([&](auto s, auto t) __attribute__((always_inline)) { acc[s][t] = V::loadu(out + t * stride + s * V::kN); });
 }
 template <class V, int kSubs, int kTokens>
 [[gnu::always_inline]] inline void store_accumulators(float* out, std::size_t stride, const Accumulators<V, kSubs, kTokens>& acc) noexcept {
-  for (int s = 0; s < kSubs; ++s) {
-    for (int t = 0; t < kTokens; ++t)
-      V::storeu(out + static_cast<std::size_t>(t) * stride + static_cast<std::size_t>(s) * V::kN, acc[s][t]);
-  }
+  for_registers<kSubs, kTokens>([&](auto s, auto t) __attribute__((always_inline)) { V::storeu(out + t * stride + s * V::kN, acc[s][t]); });
 }
 
 /// kFactor x the sum of a group's quants, in every lane.
@@ -60,86 +59,131 @@ template <class V, int kChunks, int kFactor>
   return V::pair_dot(V::zero_i(), V::set1_i(static_cast<std::int32_t>(kHalf << 16 | kHalf)), sums);
 }
 
+/// acc = fma(w_scale * x_scale, float(dot), acc); the scales of x are `block` of each row.
+template <class V, class View, int kSubs, int kTokens>
+[[gnu::always_inline]] inline void add_scaled(const View& view, const TokenGroup<kTokens>& x, std::size_t block,
+                                              const typename V::I (&dots)[kSubs][kTokens], Accumulators<V, kSubs, kTokens>& acc) noexcept {
+  typename V::F scales[kSubs];
+  repeat<kSubs>([&](auto s) __attribute__((always_inline)) { scales[s] = view.scale(s); });
+  repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
+    const typename V::F x_scale = V::set1(x.scales[t][block]);
+    repeat<kSubs>(
+        [&](auto s) __attribute__((always_inline)) { acc[s][t] = V::fma(V::mul(scales[s], x_scale), V::to_float(dots[s][t]), acc[s][t]); });
+  });
+}
+
 /// One group of 32 (or 16) elements that starts at k: acc = fma(w_scale * x_scale, float(dot), acc), then the minimum.
 template <class V, class View, int kSubs, int kTokens>
 [[gnu::always_inline]] inline void add_group(const View& view, const TokenGroup<kTokens>& x, std::size_t k,
                                              Accumulators<V, kSubs, kTokens>& acc) noexcept {
   const std::int8_t* quants[kTokens];
-  typename V::F x_scales[kTokens];
   typename V::I dots[kSubs][kTokens];
-  for (int t = 0; t < kTokens; ++t) {
+  repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
     quants[t] = x.quants[t] + k;
-    x_scales[t] = V::set1(x.scales[t][k / 32]);
     typename V::I start = V::zero_i();
     if constexpr (View::kBias != 0) start = group_sum<V, View::kChunks, -View::kBias>(x.sums[t] + k / kSumElements);
-    for (int s = 0; s < kSubs; ++s) dots[s][t] = start;
-  }
+    repeat<kSubs>([&](auto s) __attribute__((always_inline)) { dots[s][t] = start; });
+  });
   V::template dot<View::kBits, View::kChunks>(view.chunks(), quants, dots);
-  for (int s = 0; s < kSubs; ++s) {
-    const typename V::F scale = view.scale(s);
-    for (int t = 0; t < kTokens; ++t) acc[s][t] = V::fma(V::mul(scale, x_scales[t]), V::to_float(dots[s][t]), acc[s][t]);
-  }
+  add_scaled<V, View, kSubs, kTokens>(view, x, k / 32, dots, acc);
   if constexpr (View::kHasMin) {
-    for (int t = 0; t < kTokens; ++t) {
-      const typename V::F sum = V::mul(x_scales[t], V::to_float(group_sum<V, View::kChunks, 1>(x.sums[t] + k / kSumElements)));
-      for (int s = 0; s < kSubs; ++s) acc[s][t] = V::fma(view.min(s), sum, acc[s][t]);
-    }
+    repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
+      const typename V::F sum =
+          V::mul(V::set1(x.scales[t][k / 32]), V::to_float(group_sum<V, View::kChunks, 1>(x.sums[t] + k / kSumElements)));
+      repeat<kSubs>([&](auto s) __attribute__((always_inline)) { acc[s][t] = V::fma(view.min(s), sum, acc[s][t]); });
+    });
   }
 }
+
+/// What the dots of a super-block's sub-blocks start at, where V lets them start: minus the bias times the sum of the activations, so that
+/// the unsigned quants' bias leaves with the products.
+template <class V, class View, int kTokens>
+class BiasStarts {
+ public:
+  [[gnu::always_inline]] explicit BiasStarts(const std::int16_t* const (&sums)[kTokens]) noexcept {
+    if constexpr (View::kBias != 0 && requires { V::kStartsDots; }) {
+      repeat<kTokens>(
+          [&](auto t) __attribute__((always_inline)) { V::template store_starts<View::kSubElements, View::kBias>(sums[t], starts_[t]); });
+    }
+  }
+  [[gnu::always_inline]] typename V::I of(int t, std::size_t sub_block) const noexcept {
+    if constexpr (View::kBias == 0) return V::zero_i();
+    return V::set1_i(starts_[t][sub_block]);
+  }
+
+ private:
+  alignas(64) std::int32_t starts_[kTokens][16];
+};
 
 /// One super-block that starts at k: S = sum of sub-scale x dot, exact; acc = fma(d * x_scale, float(S), acc), then the minimum.
 template <class V, class View, int kSubs, int kTokens>
 [[gnu::always_inline]] inline void add_super_block(const View& view, const TokenGroup<kTokens>& x, std::size_t k,
                                                    Accumulators<V, kSubs, kTokens>& acc) noexcept {
-  constexpr bool kNeedsSums = View::kBias != 0 || View::kHasMin;
+  constexpr bool kStartsDots = requires { V::kStartsDots; };
+  constexpr bool kNeedsSums = (View::kBias != 0 && !kStartsDots) || View::kHasMin;
   constexpr std::size_t kPairs = 256 / View::kSubElements / 2;
   constexpr int kChunks = View::kSubElements / 4;
   const std::int16_t* sums[kTokens];
   std::int16_t sums_of_32[kTokens][8];
-  typename V::I dots[kSubs][kTokens];
-  typename V::I bias[kSubs][kTokens];
-  typename V::I mins[kSubs][kTokens];
-  for (int t = 0; t < kTokens; ++t) {
-    sums[t] = x.sums[t] + k / kSumElements;
+  repeat<kTokens>([&](auto t) __attribute__((always_inline)) { sums[t] = x.sums[t] + k / kSumElements; });
+  [[maybe_unused]] const BiasStarts<V, View, kTokens> starts(sums);
+  repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
     if constexpr (kNeedsSums && View::kSubElements == 32) {
       V::add_pairs(sums[t], sums_of_32[t]);
       sums[t] = sums_of_32[t];
     }
-    for (int s = 0; s < kSubs; ++s) dots[s][t] = bias[s][t] = mins[s][t] = V::zero_i();
-  }
+  });
+  typename V::I dots[kSubs][kTokens];
+  const auto dots_of = [&](const auto& chunks, std::size_t j, const typename V::Scale(&scale)[kSubs]) __attribute__((always_inline)) {
+    const std::int8_t* quants[kTokens];
+    repeat<kTokens>([&](auto t) __attribute__((always_inline)) { quants[t] = x.quants[t] + k + j * View::kSubElements; });
+    if constexpr (kStartsDots) {
+      typename V::I start[kTokens];
+      repeat<kTokens>([&](auto t) __attribute__((always_inline)) { start[t] = starts.of(t, j); });
+      V::template scaled_dot<View::kBits, kChunks>(chunks, quants, scale, dots, start);
+    } else {
+      V::template scaled_dot<View::kBits, kChunks>(chunks, quants, scale, dots);
+    }
+  };
+  for_registers<kSubs, kTokens>([&](auto s, auto t) __attribute__((always_inline)) { dots[s][t] = V::zero_i(); });
   for (std::size_t p = 0; p < kPairs; ++p) {
-    const std::int8_t* even[kTokens];
-    const std::int8_t* odd[kTokens];
     typename V::Scale even_scale[kSubs];
     typename V::Scale odd_scale[kSubs];
-    for (int t = 0; t < kTokens; ++t) {
-      even[t] = x.quants[t] + k + 2 * p * View::kSubElements;
-      odd[t] = even[t] + View::kSubElements;
-    }
-    for (int s = 0; s < kSubs; ++s) {
+    repeat<kSubs>([&](auto s) __attribute__((always_inline)) {
       const typename V::I scales = view.scale_pair(p, s);
       even_scale[s] = V::even_scale(scales);
       odd_scale[s] = V::odd_scale(scales);
-      if constexpr (View::kBias != 0) {
-        for (int t = 0; t < kTokens; ++t) bias[s][t] = V::pair_dot(bias[s][t], scales, sums[t] + 2 * p);
-      }
-      if constexpr (View::kHasMin) {
-        const typename V::I pair = view.min_pair(p, s);
-        for (int t = 0; t < kTokens; ++t) mins[s][t] = V::pair_dot(mins[s][t], pair, sums[t] + 2 * p);
-      }
-    }
-    V::template scaled_dot<View::kBits, kChunks>(view.even_chunks(p), even, even_scale, dots);
-    V::template scaled_dot<View::kBits, kChunks>(view.odd_chunks(p), odd, odd_scale, dots);
+    });
+    dots_of(view.even_chunks(p), 2 * p, even_scale);
+    dots_of(view.odd_chunks(p), 2 * p + 1, odd_scale);
   }
-  for (int s = 0; s < kSubs; ++s) {
-    const typename V::F scale = view.scale(s);
-    for (int t = 0; t < kTokens; ++t) {
-      typename V::I sum = dots[s][t];
-      if constexpr (View::kBias != 0) sum = V::sub_i(sum, V::mul_i(bias[s][t], V::set1_i(View::kBias)));
-      const typename V::F x_scale = V::set1(x.scales[t][k / 256]);
-      acc[s][t] = V::fma(V::mul(scale, x_scale), V::to_float(sum), acc[s][t]);
-      if constexpr (View::kHasMin) acc[s][t] = V::fma(V::neg(V::mul(view.min(s), x_scale)), V::to_float(mins[s][t]), acc[s][t]);
-    }
+  // After the products, whose registers these sums would take.
+  if constexpr (View::kBias != 0 && !kStartsDots) {
+    typename V::I bias[kSubs][kTokens];
+    for_registers<kSubs, kTokens>([&](auto s, auto t) __attribute__((always_inline)) { bias[s][t] = V::zero_i(); });
+    repeat<static_cast<int>(kPairs)>([&](auto p) __attribute__((always_inline)) {
+      for_registers<kSubs, kTokens>([&](auto s, auto t) __attribute__((always_inline)) {
+        bias[s][t] = V::pair_dot(bias[s][t], view.scale_pair(p, s), sums[t] + 2 * p);
+      });
+    });
+    for_registers<kSubs, kTokens>([&](auto s, auto t) __attribute__((always_inline)) {
+      dots[s][t] = V::sub_i(dots[s][t], V::mul_i(bias[s][t], V::set1_i(View::kBias)));
+    });
+  }
+  add_scaled<V, View, kSubs, kTokens>(view, x, k / 256, dots, acc);
+  if constexpr (View::kHasMin) {
+    repeat<kSubs>([&](auto s) __attribute__((always_inline)) {
+      typename V::I mins[kTokens];
+      repeat<kTokens>([&](auto t) __attribute__((always_inline)) { mins[t] = V::zero_i(); });
+      repeat<static_cast<int>(kPairs)>([&](auto p) __attribute__((always_inline)) {
+        const typename V::I pair = view.min_pair(p, s);
+        repeat<kTokens>([&](auto t) __attribute__((always_inline)) { mins[t] = V::pair_dot(mins[t], pair, sums[t] + 2 * p); });
+      });
+      const typename V::F negated_min = V::neg(view.min(s));
+      repeat<kTokens>([&](auto t) __attribute__((always_inline)) {
+        acc[s][t] = V::fma(V::mul(negated_min, V::set1(x.scales[t][k / 256])), V::to_float(mins[t]), acc[s][t]);
+      });
+    });
   }
 }
 
@@ -158,17 +202,26 @@ template <class View>
   for (std::size_t i = 0; i < View::kQuantBytes; i += 64) __builtin_prefetch(view.quants + i + kPrefetchBytes);
 }
 
+/// Block `block` of a job's tile, rows from sub-tile `sub` on; of its two tiles, where View is of both.
+template <class View>
+[[gnu::always_inline]] inline View block_of(const LinearTile& job, std::size_t block, std::size_t sub) noexcept {
+  if constexpr (kIsTilePair<View>) {
+    using One = typename View::One;
+    return {One(job.tile, job.columns, block, 0), One(job.tile + job.tile_bytes, job.columns, block, 0)};
+  } else {
+    return View(job.tile, job.columns, block, sub);
+  }
+}
+
 /// A whole packed tile: kSubs x V::kN rows from sub-tile `sub`, kTokens tokens.
 template <class V, class View, int kSubs, int kTokens>
 void packed_rows(const LinearTile& job, std::size_t token, std::size_t sub) noexcept {
   const TokenGroup<kTokens> x(*job.x, job.first_token + token);
   Accumulators<V, kSubs, kTokens> acc;
-  for (int s = 0; s < kSubs; ++s) {
-    for (int t = 0; t < kTokens; ++t) acc[s][t] = V::zero();
-  }
+  clear_accumulators<V, kSubs, kTokens>(acc);
   constexpr std::size_t kElements = View::kElements;
   for (std::size_t block = 0; block < job.columns / kElements; ++block) {
-    const View view(job.tile, job.columns, block, sub);
+    const auto view = block_of<View>(job, block, sub);
     if constexpr (kTokens == 1) prefetch_block(view);
     add_block<V, View, kSubs, kTokens>(view, x, block * kElements, acc);
   }
@@ -177,21 +230,19 @@ void packed_rows(const LinearTile& job, std::size_t token, std::size_t sub) noex
 
 /// Blocks [first, first + count) of a packed tile, whose quants lie in the slab; sums of earlier blocks are in the output.
 template <class V, class View, int kSubs, int kTokens>
-[[gnu::noinline]] void slab_rows(const LinearTile& job, const Slab<V, View::kBits>& slab, std::size_t first, std::size_t count,
+[[gnu::noinline]] void slab_rows(const LinearTile& job, const SlabOf<V, View>& slab, std::size_t first, std::size_t count,
                                  std::size_t token, std::size_t sub) noexcept {
   const TokenGroup<kTokens> x(*job.x, job.first_token + token);
   float* out = job.out + token * job.out_stride + sub * V::kN;
   Accumulators<V, kSubs, kTokens> acc;
   if (first == 0) {
-    for (int s = 0; s < kSubs; ++s) {
-      for (int t = 0; t < kTokens; ++t) acc[s][t] = V::zero();
-    }
+    clear_accumulators<V, kSubs, kTokens>(acc);
   } else {
     load_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
   }
   constexpr std::size_t kElements = View::kElements;
   for (std::size_t b = 0; b < count; ++b) {
-    const Unpacked<V, View> view(job.tile, job.columns, first + b, sub, slab.at(b * kElements, sub));
+    const Unpacked<V, View> view(block_of<View>(job, first + b, sub), slab.at(b * kElements, sub));
     add_block<V, Unpacked<V, View>, kSubs, kTokens>(view, x, (first + b) * kElements, acc);
   }
   store_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
@@ -205,20 +256,13 @@ struct Linear {
   template <template <class> class View>
   static void packed(const LinearTile& job) noexcept {
     std::size_t done = 0;
-    if constexpr (kUnpacksFirst<View<V>>) {
-      // Unpacking costs about what one group of tokens saves.
-      if (job.n_tokens >= 2 * V::kTokens) {
-        done = job.n_tokens / V::kTokens * V::kTokens;
-        slabs<View<V>>(job, done);
+    if constexpr (kPairs) {
+      if (job.n_tiles > 1 && job.n_tokens >= 2 * V::kPairTokens) {
+        done = job.n_tokens / V::kPairTokens * V::kPairTokens;
+        packed_pairs<View<V>>(job, done);
       }
     }
-    for_token_groups<V::kTokens>(
-        job.n_tokens,
-        [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
-          constexpr int kSubs = V::sub_tiles(tokens);
-          for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) packed_rows<V, View<V>, kSubs, tokens>(job, token, sub);
-        },
-        done);
+    for (std::size_t i = 0; i < job.n_tiles; ++i) packed_tile<View<V>>(tile_of(job, i), done);
   }
 
   /// Every other format. For many tokens a block of the 16 rows is decoded once for all of them; for a few, each row's sum S is formed
@@ -226,18 +270,27 @@ struct Linear {
   template <template <class> class RowType, Format kFormat>
   static void raw(const LinearTile& job) noexcept {
     const auto block_bytes = static_cast<std::size_t>(format_info(kFormat).block_bytes);
-    if (job.n_tokens < kFewTokens) {
-      for (std::size_t t = 0; t < job.n_tokens; ++t) raw_token<RowType<V>>(job, block_bytes, t);
-    } else {
-      raw_tokens<RowType<V>>(job, block_bytes);
+    std::size_t done = 0;
+    if constexpr (kPairs) {
+      if (job.n_tiles > 1 && job.n_tokens >= kFewTokens) {
+        done = job.n_tokens / V::kPairTokens * V::kPairTokens;
+        raw_pairs<RowType<V>>(job, block_bytes, done);
+      }
+    }
+    for (std::size_t i = 0; i < job.n_tiles; ++i) {
+      const LinearTile tile = tile_of(job, i);
+      if (tile.n_tokens - done < kFewTokens) {
+        for (std::size_t t = done; t < tile.n_tokens; ++t) raw_token<RowType<V>>(tile, block_bytes, t);
+      } else {
+        raw_tokens<RowType<V>>(tile, block_bytes);
+      }
     }
   }
 
   static void fill(KernelTable& table) noexcept {
     const auto slot = [&](Format format) -> LinearKernel& { return table.linear[static_cast<std::size_t>(format)]; };
-    for (const Format format : {Format::kF32, Format::kF16}) {
-      table.max_tiles[static_cast<std::size_t>(format)] = static_cast<std::uint8_t>(FloatLinear<V>::kMaxTiles);
-    }
+    table.max_tiles.fill(kPairs ? 2 : 1);
+    table.max_tiles[static_cast<std::size_t>(Format::kBF16)] = 1;
     slot(Format::kF32) = FloatLinear<V>::f32;
     slot(Format::kF16) = FloatLinear<V>::f16;
     slot(Format::kBF16) = FloatLinear<V>::bf16;
@@ -272,20 +325,61 @@ struct Linear {
   // Laying a block out costs about as much as one token's product.
   static constexpr std::size_t kFewTokens = 4;
 
-  /// The first `tokens` of a job, a multiple of V::kTokens.
+  /// Where a register holds all rows of a tile, each product would load its own activations: two tiles share them.
+  static constexpr bool kPairs = kSubTiles == 1;
+
+  static LinearTile tile_of(const LinearTile& job, std::size_t i) noexcept {
+    LinearTile tile = job;
+    tile.tile += i * job.tile_bytes;
+    tile.out += i * tiles::kRows;
+    tile.n_tiles = 1;
+    return tile;
+  }
+
+  /// Tokens [done, n_tokens) of one tile.
   template <class View>
+  static void packed_tile(const LinearTile& job, std::size_t done) noexcept {
+    if constexpr (kUnpacksFirst<View>) {
+      // Unpacking costs about what one group of tokens saves.
+      if (job.n_tokens - done >= 2 * V::kTokens) {
+        done = job.n_tokens / V::kTokens * V::kTokens;
+        slabs<View, V::slab_sub_tiles(View::kBits), V::kTokens>(job, done);
+      }
+    }
+    for_token_groups<V::kTokens>(
+        job.n_tokens,
+        [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
+          constexpr int kSubs = V::sub_tiles(tokens);
+          for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) packed_rows<V, View, kSubs, tokens>(job, token, sub);
+        },
+        done);
+  }
+
+  /// The first `tokens` of two tiles, a multiple of V::kPairTokens.
+  template <class View>
+  static void packed_pairs(const LinearTile& job, std::size_t tokens) noexcept {
+    if constexpr (kInstructionsToUnpack<View> > 0) {
+      slabs<TilePair<View>, 2, V::kPairTokens>(job, tokens);
+    } else {
+      for (std::size_t token = 0; token < tokens; token += V::kPairTokens) packed_rows<V, TilePair<View>, 2, V::kPairTokens>(job, token, 0);
+    }
+  }
+
+  /// The first `tokens` of a job, a multiple of kTokens.
+  template <class View, int kSubs, int kTokens>
   static void slabs(const LinearTile& job, std::size_t tokens) noexcept {
-    constexpr int kSubs = V::slab_sub_tiles(View::kBits);
     constexpr std::size_t kBlocks = kSlabElements / View::kElements;
     const std::size_t blocks = job.columns / View::kElements;
-    Slab<V, View::kBits> slab;
+    SlabOf<V, View> slab;
     for (std::size_t first = 0; first < blocks; first += kBlocks) {
       const std::size_t count = blocks - first < kBlocks ? blocks - first : kBlocks;
-      slab.template unpack<View>(job.tile, job.columns, first, count);
-      for (std::size_t token = 0; token < tokens; token += V::kTokens) {
-        for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) {
-          slab_rows<V, View, kSubs, V::kTokens>(job, slab, first, count, token, sub);
-        }
+      if constexpr (kIsTilePair<View>) {
+        for (std::size_t i = 0; i < 2; ++i) slab.template unpack<typename View::One>(tile_of(job, i), i, first, count);
+      } else {
+        slab.template unpack<View>(job, 0, first, count);
+      }
+      for (std::size_t token = 0; token < tokens; token += kTokens) {
+        for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) slab_rows<V, View, kSubs, kTokens>(job, slab, first, count, token, sub);
       }
     }
   }
@@ -321,28 +415,40 @@ struct Linear {
 
   template <class RowType>
   static void raw_tokens(const LinearTile& job, std::size_t block_bytes) noexcept {
-    for (std::size_t t = 0; t < job.n_tokens; ++t) {
-      for (std::size_t r = 0; r < tiles::kRows; ++r) job.out[t * job.out_stride + r] = 0.0f;
-    }
     RawTile<V, RowType> tile;
     for (std::size_t block = 0; block < job.columns / 256; ++block) {
       tile.decode(job.tile, block_bytes, block);
       for_token_groups<V::kTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
         constexpr int kSubs = V::sub_tiles(tokens);
-        for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) raw_block_rows<RowType, kSubs, tokens>(job, tile, token, sub, block);
+        for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) {
+          raw_block_rows<kSubs, tokens>(job, RawSuper<V, RowType>(tile, sub), token, sub, block);
+        }
       });
     }
   }
 
-  template <class RowType, int kSubs, int kTokens>
-  static void raw_block_rows(const LinearTile& job, const RawTile<V, RowType>& tile, std::size_t token, std::size_t sub,
-                             std::size_t block) noexcept {
+  /// The first `tokens` of two tiles, a multiple of V::kPairTokens.
+  template <class RowType>
+  static void raw_pairs(const LinearTile& job, std::size_t block_bytes, std::size_t tokens) noexcept {
+    RawTile<V, RowType> decoded[2];
+    for (std::size_t block = 0; block < job.columns / 256; ++block) {
+      for (std::size_t i = 0; i < 2; ++i) decoded[i].decode(job.tile + i * job.tile_bytes, block_bytes, block);
+      const TilePair<RawSuper<V, RowType>> view(RawSuper<V, RowType>(decoded[0], 0), RawSuper<V, RowType>(decoded[1], 0));
+      for (std::size_t token = 0; token < tokens; token += V::kPairTokens) raw_block_rows<2, V::kPairTokens>(job, view, token, 0, block);
+    }
+  }
+
+  template <int kSubs, int kTokens, class View>
+  static void raw_block_rows(const LinearTile& job, const View& view, std::size_t token, std::size_t sub, std::size_t block) noexcept {
     const TokenGroup<kTokens> x(*job.x, job.first_token + token);
     float* out = job.out + token * job.out_stride + sub * V::kN;
     Accumulators<V, kSubs, kTokens> acc;
-    load_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
-    const RawSuper<V, RowType> view(tile, sub);
-    add_super_block<V, RawSuper<V, RowType>, kSubs, kTokens>(view, x, block * 256, acc);
+    if (block == 0) {
+      clear_accumulators<V, kSubs, kTokens>(acc);
+    } else {
+      load_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
+    }
+    add_super_block<V, View, kSubs, kTokens>(view, x, block * 256, acc);
     store_accumulators<V, kSubs, kTokens>(out, job.out_stride, acc);
   }
 };

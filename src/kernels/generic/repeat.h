@@ -14,6 +14,12 @@ template <int kCount, class Function>
       __attribute__((always_inline)) { (f(std::integral_constant<int, i>{}), ...); }(std::make_integer_sequence<int, kCount>{});
 }
 
+/// f(s, t) for each register of kSubs x kTokens, s first.
+template <int kSubs, int kTokens, class Function>
+[[gnu::always_inline]] inline void for_registers(const Function& f) {
+  repeat<kSubs>([&](auto s) __attribute__((always_inline)) { repeat<kTokens>([&](auto t) __attribute__((always_inline)) { f(s, t); }); });
+}
+
 /// Calls f<tokens>(first) for groups of kMax tokens, then of half as many, ... that cover [token, n). kMax is a power of two.
 template <int kMax, class Function>
 [[gnu::always_inline]] inline void for_token_groups(std::size_t n, const Function& f, std::size_t token = 0) {

@@ -5,7 +5,9 @@
 
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/repeat.h"
+#include "kernels/generic/tile_pair.h"
 #include "kernels/packing/tiles.h"
+#include "kernels/table.h"
 
 /// For many tokens, 256 k of 16 rows are unpacked once, into what the dot product takes (an operand of V), and stay in L1 while all tokens
 /// pass over them: a register of q6_K takes 5 instructions to unpack, and 10 to multiply with 4 tokens.
@@ -13,10 +15,12 @@ namespace quench::generic {
 
 inline constexpr std::size_t kSlabElements = 256;
 
-template <class V, int kBits>
+/// kTiles tiles side by side: for each chunk the registers of the first, then those of the second.
+template <class V, int kBits, std::size_t kTiles>
 struct OperandChunks {
   static constexpr std::size_t kBytes = V::template kOperandBytes<kBits>;
-  static constexpr std::size_t kChunkBytes = tiles::kRows / V::kN * kBytes;
+  static constexpr std::size_t kTileBytes = tiles::kRows / V::kN * kBytes;
+  static constexpr std::size_t kChunkBytes = kTiles * kTileBytes;
 
   const std::byte* operands;
   template <int kChunk>
@@ -25,28 +29,29 @@ struct OperandChunks {
   }
 };
 
-template <class V, int kBits>
+template <class V, int kBits, std::size_t kTiles>
 struct Slab {
-  using Chunks = OperandChunks<V, kBits>;
+  using Chunks = OperandChunks<V, kBits, kTiles>;
   static constexpr std::size_t kSubTiles = tiles::kRows / V::kN;
   alignas(64) std::byte operands[kSlabElements / tiles::kChunkElements * Chunks::kChunkBytes];
 
   [[nodiscard]] const std::byte* at(std::size_t element, std::size_t sub) const noexcept { return operands + offset(element, sub); }
 
-  /// Blocks [first, first + count) of a tile, all rows of it.
+  /// Blocks [first, first + count) of a job's tile, all rows of it, as tile `place` of the slab.
   template <class View>
-  void unpack(const std::byte* tile, std::size_t columns, std::size_t first, std::size_t count) noexcept {
+  void unpack(const LinearTile& job, std::size_t place, std::size_t first, std::size_t count) noexcept {
     for (std::size_t b = 0; b < count; ++b) {
       for (std::size_t sub = 0; sub < kSubTiles; ++sub) {
-        const View view(tile, columns, first + b, sub);
+        const View view(job.tile, job.columns, first + b, sub);
+        const std::size_t registers_before = place * kSubTiles + sub;
         if constexpr (View::kElements == kSlabElements) {
           constexpr std::size_t kSub = View::kSubElements;
           for (std::size_t p = 0; p < kSlabElements / kSub / 2; ++p) {
-            store<kSub>(view.even_chunks(p), 2 * p * kSub, sub);
-            store<kSub>(view.odd_chunks(p), (2 * p + 1) * kSub, sub);
+            store<kSub>(view.even_chunks(p), 2 * p * kSub, registers_before);
+            store<kSub>(view.odd_chunks(p), (2 * p + 1) * kSub, registers_before);
           }
         } else {
-          store<View::kElements>(view.chunks(), b * View::kElements, sub);
+          store<View::kElements>(view.chunks(), b * View::kElements, registers_before);
         }
       }
     }
@@ -64,14 +69,16 @@ struct Slab {
   }
 };
 
-/// A block of a packed tile whose quants are read from a slab, and its scales from the tile.
+template <class V, class View>
+using SlabOf = Slab<V, View::kBits, kIsTilePair<View> ? 2 : 1>;
+
+/// A block of a packed tile, or of two, whose quants are read from a slab, and its scales from the tile.
 template <class V, class View>
 struct Unpacked : View {
-  using Chunks = OperandChunks<V, View::kBits>;
+  using Chunks = typename SlabOf<V, View>::Chunks;
   const std::byte* operands;
 
-  Unpacked(const std::byte* tile, std::size_t columns, std::size_t block, std::size_t first_sub, const std::byte* block_operands) noexcept
-      : View(tile, columns, block, first_sub), operands(block_operands) {}
+  Unpacked(const View& view, const std::byte* block_operands) noexcept : View(view), operands(block_operands) {}
 
   Chunks chunks() const noexcept { return {operands}; }
   Chunks even_chunks(std::size_t p) const noexcept { return sub_block(2 * p); }
@@ -83,15 +90,18 @@ struct Unpacked : View {
   }
 };
 
+template <class View>
+inline constexpr int kInstructionsToUnpack = [] {
+  if constexpr (requires(const View& view) { view.chunks(); }) {
+    return decltype(std::declval<const View&>().chunks())::kInstructions;
+  } else {
+    return decltype(std::declval<const View&>().even_chunks(0))::kInstructions;
+  }
+}();
+
 /// Whether unpacking first is faster: with nibbles, pairs of bits and bytes it is not (AMD Zen 3: q4_0 193 GOP/s as packed, 179 from a
 /// slab; q5_0 154 and 177, q6_K 88 and 141).
 template <class View>
-inline constexpr bool kUnpacksFirst = [] {
-  if constexpr (requires(const View& view) { view.chunks(); }) {
-    return decltype(std::declval<const View&>().chunks())::kInstructions > 2;
-  } else {
-    return decltype(std::declval<const View&>().even_chunks(0))::kInstructions > 2;
-  }
-}();
+inline constexpr bool kUnpacksFirst = kInstructionsToUnpack<View> > 2;
 
 }  // namespace quench::generic
