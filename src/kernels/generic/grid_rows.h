@@ -48,6 +48,14 @@ template <class V, class Entry>
   return V::row_of_words(words);
 }
 
+/// In place: of a copy, some pieces would be read across the pieces in which it was written, and such a load waits until all before it
+/// has left the processor's store queue.
+template <class Block>
+[[gnu::always_inline]] inline const Block& block_at(const std::byte* file) noexcept {
+  static_assert(alignof(Block) <= 2, "blocks lie at even places");
+  return *reinterpret_cast<const Block*>(file);
+}
+
 /// The scale of a super-block is kFactor times its f16.
 template <class BlockType, int kSub, int kQuantBits, int kQuantBias>
 struct GridRow {
@@ -55,8 +63,8 @@ struct GridRow {
   static constexpr int kBits = kQuantBits;
   static constexpr int kBias = kQuantBias;
 
-  BlockType b;
-  explicit GridRow(const std::byte* file) noexcept : b(load_block<BlockType>(file)) {}
+  const BlockType& b;
+  explicit GridRow(const std::byte* file) noexcept : b(block_at<BlockType>(file)) {}
   F16 d() const noexcept { return b.d; }
 };
 
@@ -183,25 +191,41 @@ struct Tq1_0Row {
   static constexpr int kBias = 1;
   static constexpr float kFactor = 1.0f;
 
-  std::uint8_t shifted[256];
+  typename V::Row rows[8];  ///< bytes whose first digit is the element's
   F16 scale;
 
   explicit Tq1_0Row(const std::byte* file) noexcept {
-    const auto b = load_block<BlockTq1_0>(file);
+    const auto& b = block_at<BlockTq1_0>(file);
     scale = b.d;
-    shift<32, 5>(b.quants.data(), shifted);
-    shift<16, 5>(b.quants.data() + 32, shifted + 160);
-    shift<4, 4>(b.high.data(), shifted + 240);
+    rows[0] = V::load_row(b.quants.data());
+    for (std::size_t i = 1; i < 5; ++i) rows[i] = times_3(rows[i - 1]);
+    // Digits of 16 bytes, two a row: in registers, because memory would be read in other pieces than it was written.
+    std::uint64_t words[2];
+    std::memcpy(words, b.quants.data() + 32, sizeof(words));
+    const typename V::Row both = V::row_of(words[0], words[1], words[0], words[1]);
+    rows[5] = V::add_rows(both, V::and_rows(V::add_rows(both, both), V::row_of(0, 0, kAll, kAll)));
+    rows[6] = times_3(times_3(rows[5]));
+    // Of 4 bytes, all four.
+    std::uint32_t last;
+    std::memcpy(&last, b.high.data(), sizeof(last));
+    const std::uint64_t twice = last | std::uint64_t{last} << 32;
+    const typename V::Row first = V::row_of(0, 0, twice, twice);
+    const typename V::Row odd = V::row_of(0, 0, kAll << 32, kAll << 32);
+    const typename V::Row two = V::add_rows(first, V::and_rows(V::add_rows(first, first), odd));
+    const typename V::Row four = V::add_rows(two, V::and_rows(times_8(two), V::row_of(0, 0, 0, kAll)));
+    rows[7] = V::add_rows(V::and_rows(times_3(times_3(rows[6])), V::row_of(kAll, kAll, 0, 0)), four);
   }
   F16 d() const noexcept { return scale; }
   HalfScalesOf32 scales(std::size_t) const noexcept { return {1, 1}; }
-  typename V::Row quants(std::size_t i) const noexcept { return V::first_trits(V::load_row(shifted + 32 * i)); }
+  typename V::Row quants(std::size_t i) const noexcept { return V::first_trits(rows[i]); }
 
  private:
-  template <std::size_t kByteCount, std::size_t kDigits>
-  static void shift(const std::uint8_t* bytes, std::uint8_t* out) noexcept {
-    std::memcpy(out, bytes, kByteCount);
-    for (std::size_t i = kByteCount; i < kByteCount * kDigits; ++i) out[i] = static_cast<std::uint8_t>(3 * out[i - kByteCount]);
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  static typename V::Row times_3(typename V::Row v) noexcept { return V::add_rows(v, V::add_rows(v, v)); }
+  static typename V::Row times_8(typename V::Row v) noexcept {
+    v = V::add_rows(v, v);
+    v = V::add_rows(v, v);
+    return V::add_rows(v, v);
   }
 };
 

@@ -30,13 +30,15 @@ struct X86Rows {
   static void store_row(std::uint8_t* p, Row v) noexcept { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
   static Row row_of_all(int value) noexcept { return _mm256_set1_epi8(static_cast<char>(value)); }
   static Row add_rows(Row a, Row b) noexcept { return _mm256_add_epi8(a, b); }
+  static Row and_rows(Row a, Row b) noexcept { return _mm256_and_si256(a, b); }
   /// Negated where `mask` has all bits of a byte set.
   static Row negate_where(Row v, Row mask) noexcept { return _mm256_sub_epi8(_mm256_xor_si256(v, mask), mask); }
 
   /// The ternary digit that a byte starts with as a fraction of 256, less one: 3 v / 256 - 1.
   static Row first_trits(Row v) noexcept {
-    const __m256i from_1 = _mm256_cmpeq_epi8(_mm256_max_epu8(v, _mm256_set1_epi8(86)), v);
-    const __m256i from_2 = _mm256_cmpeq_epi8(_mm256_max_epu8(v, _mm256_set1_epi8(static_cast<char>(171))), v);
+    const __m256i biased = _mm256_xor_si256(v, _mm256_set1_epi8(static_cast<char>(0x80)));  // comparisons are signed
+    const __m256i from_1 = _mm256_cmpgt_epi8(biased, _mm256_set1_epi8(85 - 128));
+    const __m256i from_2 = _mm256_cmpgt_epi8(biased, _mm256_set1_epi8(170 - 128));
     return _mm256_sub_epi8(_mm256_set1_epi8(-1), _mm256_add_epi8(from_1, from_2));
   }
 

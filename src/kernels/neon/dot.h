@@ -35,6 +35,7 @@ struct DotLanes : Lanes {
     return {all, all};
   }
   static Row add_rows(Row a, Row b) noexcept { return {vaddq_s8(a.first, b.first), vaddq_s8(a.second, b.second)}; }
+  static Row and_rows(Row a, Row b) noexcept { return {vandq_s8(a.first, b.first), vandq_s8(a.second, b.second)}; }
   static Row negate_where(Row v, Row mask) noexcept {
     return {vsubq_s8(veorq_s8(v.first, mask.first), mask.first), vsubq_s8(veorq_s8(v.second, mask.second), mask.second)};
   }
