@@ -270,17 +270,13 @@ struct Linear {
   template <template <class> class RowType, Format kFormat>
   static void raw(const LinearTile& job) noexcept {
     const auto block_bytes = static_cast<std::size_t>(format_info(kFormat).block_bytes);
-    std::size_t done = 0;
     if constexpr (kPairs) {
-      if (job.n_tiles > 1 && job.n_tokens >= kFewTokens) {
-        done = job.n_tokens / V::kPairTokens * V::kPairTokens;
-        raw_pairs<RowType<V>>(job, block_bytes, done);
-      }
+      if (job.n_tiles > 1 && job.n_tokens >= kFewTokens) return raw_pairs<RowType<V>>(job, block_bytes);
     }
     for (std::size_t i = 0; i < job.n_tiles; ++i) {
       const LinearTile tile = tile_of(job, i);
-      if (tile.n_tokens - done < kFewTokens) {
-        for (std::size_t t = done; t < tile.n_tokens; ++t) raw_token<RowType<V>>(tile, block_bytes, t);
+      if (tile.n_tokens < kFewTokens) {
+        for (std::size_t t = 0; t < tile.n_tokens; ++t) raw_token<RowType<V>>(tile, block_bytes, t);
       } else {
         raw_tokens<RowType<V>>(tile, block_bytes);
       }
@@ -427,14 +423,21 @@ struct Linear {
     }
   }
 
-  /// The first `tokens` of two tiles, a multiple of V::kPairTokens.
   template <class RowType>
-  static void raw_pairs(const LinearTile& job, std::size_t block_bytes, std::size_t tokens) noexcept {
+  static void raw_pairs(const LinearTile& job, std::size_t block_bytes) noexcept {
+    const std::size_t in_pairs = job.n_tokens / V::kPairTokens * V::kPairTokens;
     RawTile<V, RowType> decoded[2];
     for (std::size_t block = 0; block < job.columns / 256; ++block) {
       for (std::size_t i = 0; i < 2; ++i) decoded[i].decode(job.tile + i * job.tile_bytes, block_bytes, block);
       const TilePair<RawSuper<V, RowType>> view(RawSuper<V, RowType>(decoded[0], 0), RawSuper<V, RowType>(decoded[1], 0));
-      for (std::size_t token = 0; token < tokens; token += V::kPairTokens) raw_block_rows<2, V::kPairTokens>(job, view, token, 0, block);
+      for (std::size_t token = 0; token < in_pairs; token += V::kPairTokens) raw_block_rows<2, V::kPairTokens>(job, view, token, 0, block);
+      for_token_groups<4>(
+          job.n_tokens,
+          [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
+            for (std::size_t i = 0; i < 2; ++i)
+              raw_block_rows<1, tokens>(tile_of(job, i), RawSuper<V, RowType>(decoded[i], 0), token, 0, block);
+          },
+          in_pairs);
     }
   }
 
