@@ -416,18 +416,24 @@ struct CHandles {
   }
 };
 
-TEST(CLibrary, GivesWhatTheCppLibraryGives) {
-  CHandles c;
-  quench_sampling sampling;
-  quench_sampling_init(&sampling);
-  sampling.has_seed = 1;
-  sampling.seed = 1;
+/// request_of("once upon a time", 20), but for the sampling.
+quench_request c_request(const quench_sampling& sampling) {
   quench_request request;
   quench_request_init(&request);
   request.prompt = "once upon a time";
   request.max_tokens = 20;
   request.ignore_end = 1;
   request.sampling = &sampling;
+  return request;
+}
+
+TEST(CLibrary, GivesWhatTheCppLibraryGives) {
+  CHandles c;
+  quench_sampling sampling;
+  quench_sampling_init(&sampling);
+  sampling.has_seed = 1;
+  sampling.seed = 1;
+  quench_request request = c_request(sampling);
   request.top_log_probabilities = 2;
   ASSERT_EQ(quench_engine_submit(c.engine, &request, &c.stream), QUENCH_OK) << quench_last_error();
   quench_event event{};
@@ -502,12 +508,7 @@ TEST(CLibrary, RareWaysToSampleAndReferencesGiveWhatTheCppLibraryGives) {
   sampling.repeat_last_n = -1;
   sampling.repeat_penalty = 1.3;
   sampling.samplers = "penalties;dry;top_n_sigma;temperature";
-  quench_request request;
-  quench_request_init(&request);
-  request.prompt = "once upon a time";
-  request.max_tokens = 20;
-  request.ignore_end = 1;
-  request.sampling = &sampling;
+  quench_request request = c_request(sampling);
   request.references = references;
   request.n_references = 1;
   ASSERT_EQ(quench_engine_submit(c.engine, &request, &c.stream), QUENCH_OK) << quench_last_error();

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -87,7 +89,7 @@ quench::Thinking to_thinking(Thinking thinking) {
 }
 
 void check_timeout(std::optional<double> seconds) {
-  if (seconds && !(*seconds > 0.0)) throw_bad_request("timeout_seconds is " + std::to_string(*seconds) + ": it must be above 0");
+  if (seconds && !(*seconds > 0.0)) throw_bad_request(fmt::format("timeout_seconds is {}: it must be above 0", *seconds));
 }
 
 SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults, const Tokenizer& tokenizer) {

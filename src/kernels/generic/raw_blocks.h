@@ -10,7 +10,7 @@
 /// Formats that keep their file blocks, [block][16][block_bytes].
 namespace quench::generic {
 
-/// One file block of 16 rows, decoded to byte chunks of quant + kBias with its scales spread out: 16 KiB of quants, which stay in L1 while
+/// One file block of 16 rows, decoded to byte chunks of quant + kBias with its scales spread out: 4 KiB of quants, which stay in L1 while
 /// all tokens pass over them.
 template <class V, class RowType>
 struct RawTile {
