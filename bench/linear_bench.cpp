@@ -9,7 +9,7 @@
 #include "quant/random_blocks.h"
 
 // Speed of the linear layers by format: arithmetic (multiply and add count as two) and weight bytes per second.
-// The matrix of the one-token cases is larger than the caches, as a model's weights together are.
+// The matrix of the cases with few tokens is larger than the caches, as a model's weights together are.
 
 namespace {
 
@@ -44,9 +44,11 @@ void register_all() {
     for (const int threads : {1, 2}) {
       for (const std::size_t columns : {576u, 1024u}) {
         const std::string name = "linear/" + std::string(info.name) + "/k" + std::to_string(columns) + "/threads" + std::to_string(threads);
-        benchmark::RegisterBenchmark((name + "/tokens1").c_str(), [=, format = info.format](benchmark::State& state) {
-          run_linear(state, format, 65536, columns, 1, threads);
-        })->UseRealTime();
+        for (const std::size_t tokens : {1u, 2u, 4u, 8u, 16u}) {
+          benchmark::RegisterBenchmark((name + "/tokens" + std::to_string(tokens)).c_str(), [=, format = info.format](benchmark::State& state) {
+            run_linear(state, format, 65536, columns, tokens, threads);
+          })->UseRealTime();
+        }
         benchmark::RegisterBenchmark((name + "/tokens512").c_str(), [=, format = info.format](benchmark::State& state) {
           run_linear(state, format, 1536, columns, 512, threads);
         })->UseRealTime();

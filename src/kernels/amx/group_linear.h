@@ -8,6 +8,7 @@
 #include "kernels/amx/token_units.h"
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/repeat.h"
+#include "kernels/generic/weights_ahead.h"
 
 namespace quench::amx {
 
@@ -39,8 +40,8 @@ class GroupLinear {
     Slab slab;
     Scratch scratch;
     const std::size_t groups = job.columns / kElements;
-    WeightsAhead ahead(job.tile + job.tile_bytes, job.tile_bytes,
-                       units.count() == 1 ? groups : (groups + kSlabGroups - 1) / kSlabGroups * units.count());
+    generic::WeightsAhead ahead(job.tile + job.tile_bytes, job.tile_bytes,
+                                units.count() == 1 ? groups : (groups + kSlabGroups - 1) / kSlabGroups * units.count());
     for (std::size_t first = 0; first < groups; first += kSlabGroups) {
       slab.unpack(job, first, std::min(kSlabGroups, groups - first));
       for (std::size_t u = 0; u < units.count(); ++u) {
@@ -128,7 +129,7 @@ class GroupLinear {
   /// product waits for it and holds up the next: the product of group g, the store of g - 1 and the floats of g - 2 go side by side.
   /// Next weights are asked for once a unit, or, by a unit that is alone, once a group: more than once a unit costs the others 15 %.
   template <int kTokens>
-  static void run_unit(const LinearTile& job, const TokenUnits& units, const Slab& slab, const Unit& unit, WeightsAhead& ahead,
+  static void run_unit(const LinearTile& job, const TokenUnits& units, const Slab& slab, const Unit& unit, generic::WeightsAhead& ahead,
                        Scratch& scratch) noexcept {
     if (units.count() == 1) return run_groups<kTokens, true>(job, slab, unit, ahead, scratch);
     ahead.step();
@@ -136,7 +137,8 @@ class GroupLinear {
   }
 
   template <int kTokens, bool kAlone>
-  static void run_groups(const LinearTile& job, const Slab& slab, const Unit& unit, WeightsAhead& ahead, Scratch& scratch) noexcept {
+  static void run_groups(const LinearTile& job, const Slab& slab, const Unit& unit, generic::WeightsAhead& ahead,
+                         Scratch& scratch) noexcept {
     float* out = job.out + unit.first * job.out_stride;
     F acc[kTokens];
     generic::repeat<kTokens>([&](auto t) __attribute__((always_inline)) {

@@ -9,6 +9,7 @@
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/raw_blocks.h"
 #include "kernels/generic/repeat.h"
+#include "kernels/generic/weights_ahead.h"
 
 namespace quench::amx {
 
@@ -123,7 +124,8 @@ class SuperLinear {
     Block blocks[kTiles];
     const std::byte* tile = part.job.tile + part.first_tile * part.job.tile_bytes;
     const std::size_t n_blocks = part.job.columns / 256;
-    WeightsAhead ahead(tile + kTiles * part.job.tile_bytes, kTiles * part.job.tile_bytes, n_blocks * (kTiles + part.n_units - 1 + kParts));
+    generic::WeightsAhead ahead(tile + kTiles * part.job.tile_bytes, kTiles * part.job.tile_bytes,
+                                n_blocks * (kTiles + part.n_units - 1 + kParts));
     for (std::size_t block = 0; block < n_blocks; ++block) {
       for (std::size_t i = 0; i < kTiles; ++i) {
         ahead.step();
@@ -141,7 +143,7 @@ class SuperLinear {
   /// Tiles are multiplied and stored in order: the results of a unit are stored among the first products of the next one, and its floats
   /// go beside the others.
   template <int kTiles, std::size_t kTokens>
-  static void run_block(const Part& part, std::size_t block, const Block (&blocks)[kTiles], WeightsAhead& ahead,
+  static void run_block(const Part& part, std::size_t block, const Block (&blocks)[kTiles], generic::WeightsAhead& ahead,
                         Scratch& scratch) noexcept {
     Unit next = unit_of(part, 0, block, scratch);
     repeat_parts([&](auto k) __attribute__((always_inline)) { multiply<k, false>(next.x, blocks, scratch); });

@@ -45,25 +45,6 @@ void configure_for(const TokenUnits& units) noexcept {
   asm volatile("prefetchw (%0)" : : "r"(p));  // __builtin_prefetch gives it only with a flag of its own
 }
 
-/// The packed tiles that follow the ones at work, asked for into L2 little by little: `steps` calls ask for all of them, at the latest.
-/// Unpacking them would otherwise wait for memory, as it is too short for the processor to see a stream.
-class WeightsAhead {
- public:
-  WeightsAhead(const std::byte* tiles, std::size_t bytes, std::size_t steps) noexcept
-      : next_(tiles), end_(tiles + bytes), step_bytes_(bytes / steps / 64 * 64 + 64) {}
-
-  [[gnu::always_inline]] void step() noexcept {
-    const std::byte* end = std::min(next_ + step_bytes_, end_);
-    constexpr int kIntoL2 = 2;
-    for (; next_ < end; next_ += 64) __builtin_prefetch(next_, 0, kIntoL2);
-  }
-
- private:
-  const std::byte* next_;
-  const std::byte* end_;
-  std::size_t step_bytes_;
-};
-
 /// What an activation tile is loaded from.
 struct ActivationRows {
   const std::byte* first;

@@ -7,14 +7,11 @@
 
 #include "kernels/activations.h"
 #include "kernels/generic/repeat.h"
+#include "kernels/generic/weights_ahead.h"
 #include "kernels/packing/tiles.h"
 #include "kernels/table.h"
 
 namespace quench::generic {
-
-// A one-token product streams the weights from memory: 2 KiB ahead covers about 100 ns at 20 GB/s. The end of a tile runs into the next
-// one, which is where the walk continues.
-inline constexpr std::size_t kPrefetchBytes = 2048;
 
 /// f32, f16 and bf16 weights for any lanes V.
 template <class V>
@@ -34,9 +31,10 @@ struct FloatLinear {
   static void bf16(const LinearTile& job) noexcept {
     if (job.n_tokens >= kSlabTokens) return bf16_slabs(job);
     // Two chains for each accumulator: 4 tokens x 1 register of rows, or 1 token x 2, keep at least 4 running.
+    WeightsAhead ahead = weights_ahead(job, token_groups_of<4>(job.n_tokens) * steps(job.columns, 2 * kBf16GroupPairs));
     for_token_groups<4>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
       constexpr int kBf16Subs = tokens == 1 ? kSubs : 1;
-      for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kBf16Subs) bf16_rows<kBf16Subs, tokens>(job, token, sub);
+      for (std::size_t sub = 0; sub < tiles::kRows / V::kN; sub += kBf16Subs) bf16_rows<kBf16Subs, tokens>(job, token, sub, ahead);
     });
   }
 
@@ -53,21 +51,29 @@ struct FloatLinear {
   static constexpr std::size_t kSlabTokens = 2 * static_cast<std::size_t>(V::kFloatTokens);
   using Slab = float[kSlab][tiles::kRows];
 
+  /// A step of WeightsAhead for this many k.
+  static constexpr std::size_t kStep = 32;
+  static std::size_t steps(std::size_t columns, std::size_t of) noexcept { return (columns + of - 1) / of; }
+
   template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes>
   static void groups(const LinearTile& job) noexcept {
+    const std::size_t passes = token_groups_of<V::kFloatTokens>(job.n_tokens) * steps(job.columns, kStep);
     if (job.n_tiles == 1 || job.n_tokens == 1) {
+      WeightsAhead ahead = weights_ahead(job, passes * job.n_tiles);
       for (std::size_t i = 0; i < job.n_tiles; ++i) {
         const Rows weights{job.tile + i * job.tile_bytes, 0, job.columns, V::kN * kElementBytes};
-        token_groups<kLoad, kElementBytes, kSubs>(job, weights, i * tiles::kRows);
+        token_groups<kLoad, kElementBytes, kSubs>(job, weights, i * tiles::kRows, ahead);
       }
     } else {
-      token_groups<kLoad, kElementBytes, kMaxTiles>(job, {job.tile, 0, job.columns, job.tile_bytes}, 0);
+      WeightsAhead ahead = weights_ahead(job, passes);
+      token_groups<kLoad, kElementBytes, kMaxTiles>(job, {job.tile, 0, job.columns, job.tile_bytes}, 0, ahead);
     }
   }
 
   template <int kTiles>
   static void f16_slabs(const LinearTile& job) noexcept {
     alignas(64) Slab slabs[kTiles];
+    WeightsAhead ahead = weights_ahead(job, token_groups_of<V::kFloatTokens>(job.n_tokens) * steps(job.columns, kStep));
     for (std::size_t first = 0; first < job.columns; first += kSlab) {
       const std::size_t count = job.columns - first < kSlab ? job.columns - first : kSlab;
       for (std::size_t tile = 0; tile < kTiles; ++tile) {
@@ -76,7 +82,7 @@ struct FloatLinear {
       }
       constexpr bool kPair = kTiles > 1;
       const Rows weights{reinterpret_cast<const std::byte*>(slabs), first, count, kPair ? sizeof(Slab) : V::kN * sizeof(float)};
-      token_groups<&FloatLinear::load_f32, sizeof(float), kPair ? kTiles : kSubs>(job, weights, 0);
+      token_groups<&FloatLinear::load_f32, sizeof(float), kPair ? kTiles : kSubs>(job, weights, 0, ahead);
     }
   }
 
@@ -90,19 +96,19 @@ struct FloatLinear {
 
   /// Output rows from `row` on: kRegisters of them at a time.
   template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes, int kRegisters>
-  static void token_groups(const LinearTile& job, const Rows& weights, std::size_t row) noexcept {
+  static void token_groups(const LinearTile& job, const Rows& weights, std::size_t row, WeightsAhead& ahead) noexcept {
     constexpr std::size_t kAtOnce = kRegisters * V::kN;
     for_token_groups<V::kFloatTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
       Rows part = weights;
       for (std::size_t r = 0; r < std::max(tiles::kRows, kAtOnce); r += kAtOnce, part.weights += kRegisters * weights.sub_bytes) {
-        rows<kLoad, kElementBytes, kRegisters, tokens>(job, part, token, row + r);
+        rows<kLoad, kElementBytes, kRegisters, tokens>(job, part, token, row + r, ahead);
       }
     });
   }
 
   /// acc = fma(w, x, acc); sums of earlier k are in the output.
   template <F (*kLoad)(const std::byte*) noexcept, std::size_t kElementBytes, int kRegisters, int kTokens>
-  static void rows(const LinearTile& job, const Rows& part, std::size_t token, std::size_t row) noexcept {
+  static void rows(const LinearTile& job, const Rows& part, std::size_t token, std::size_t row, WeightsAhead& ahead) noexcept {
     const float* x[kTokens];
     float* out[kTokens];
     F acc[kRegisters][kTokens];
@@ -116,19 +122,25 @@ struct FloatLinear {
       }
     }
     const std::byte* weights = part.weights;
-    for (std::size_t k = 0; k < part.count; ++k, weights += tiles::kRows * kElementBytes) {
-      F w[kRegisters];
-      for (int s = 0; s < kRegisters; ++s) w[s] = kLoad(weights + static_cast<std::size_t>(s) * part.sub_bytes);
-      if constexpr (kTokens == 1) __builtin_prefetch(weights + kPrefetchBytes);
-      for (int t = 0; t < kTokens; ++t) {
-        const F x_k = V::set1(x[t][k]);
-        for (int s = 0; s < kRegisters; ++s) acc[s][t] = V::fma(w[s], x_k, acc[s][t]);
+    for (std::size_t first = 0; first < part.count; first += kStep) {
+      const std::size_t last = first + kStep < part.count ? first + kStep : part.count;
+      ahead.step();
+      for (std::size_t k = first; k < last; ++k, weights += tiles::kRows * kElementBytes) {
+        F w[kRegisters];
+        for (int s = 0; s < kRegisters; ++s) w[s] = kLoad(weights + static_cast<std::size_t>(s) * part.sub_bytes);
+        for (int t = 0; t < kTokens; ++t) {
+          const F x_k = V::set1(x[t][k]);
+          for (int s = 0; s < kRegisters; ++s) acc[s][t] = V::fma(w[s], x_k, acc[s][t]);
+        }
       }
     }
     for (int s = 0; s < kRegisters; ++s) {
       for (int t = 0; t < kTokens; ++t) V::storeu(out[t] + static_cast<std::size_t>(s) * V::kN, acc[s][t]);
     }
   }
+
+  // The sums of bf16 are chains over 32 k.
+  static constexpr std::size_t kBf16GroupPairs = 16;
 
   static F even_bf16(I pairs) noexcept { return V::from_bits(V::template shift_left<16>(pairs)); }
   static F odd_bf16(I pairs) noexcept { return V::from_bits(V::and_i(pairs, V::set1_i(static_cast<std::int32_t>(0xFFFF0000u)))); }
@@ -149,6 +161,7 @@ struct FloatLinear {
 
   static void bf16_slabs(const LinearTile& job) noexcept {
     alignas(64) Slab slab;
+    WeightsAhead ahead = weights_ahead(job, token_groups_of<V::kFloatTokens>(job.n_tokens) * steps(job.columns, kSlab));
     for (std::size_t first = 0; first < job.columns; first += kSlab) {
       const std::size_t pairs = ((job.columns - first < kSlab ? job.columns - first : kSlab) + 1) / 2;
       const std::byte* weights = job.tile + first * tiles::kRows * sizeof(BF16);
@@ -160,6 +173,7 @@ struct FloatLinear {
         }
       }
       for_token_groups<V::kFloatTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
+        ahead.step();
         WidePairs x[tokens];
         for (int t = 0; t < tokens; ++t) {
           x[t].widen(job.x->bf16_row(job.first_token + token + static_cast<std::size_t>(t)) + first, pairs);
@@ -188,9 +202,8 @@ struct FloatLinear {
   template <int kTokens>
   static void bf16_slab_rows(const LinearTile& job, const Slab& slab, const WidePairs (&x)[kTokens], std::size_t first, std::size_t pairs,
                              std::size_t token, std::size_t sub) noexcept {
-    constexpr std::size_t kGroupPairs = 16;
-    for (std::size_t begin = 0; begin < pairs; begin += kGroupPairs) {
-      const std::size_t count = begin + kGroupPairs < pairs ? kGroupPairs : pairs - begin;
+    for (std::size_t begin = 0; begin < pairs; begin += kBf16GroupPairs) {
+      const std::size_t count = begin + kBf16GroupPairs < pairs ? kBf16GroupPairs : pairs - begin;
       F even[kSubs][kTokens];
       F odd[kSubs][kTokens];
       bf16_chain<&WidePairs::even, kTokens>(slab[2 * begin] + sub * V::kN, x, begin, count, even);
@@ -224,8 +237,7 @@ struct FloatLinear {
 
   /// Per 32 k two chains from zero, over the even and over the odd elements; acc = acc + (even + odd).
   template <int kRowSubs, int kTokens>
-  static void bf16_rows(const LinearTile& job, std::size_t token, std::size_t sub) noexcept {
-    constexpr std::size_t kGroupPairs = 16;
+  static void bf16_rows(const LinearTile& job, std::size_t token, std::size_t sub, WeightsAhead& ahead) noexcept {
     const BF16* x[kTokens];
     F acc[kRowSubs][kTokens];
     for (int t = 0; t < kTokens; ++t) {
@@ -234,8 +246,9 @@ struct FloatLinear {
     }
     const std::byte* weights = job.tile + sub * V::kN * 4;
     const std::size_t pairs = (job.columns + 1) / 2;
-    for (std::size_t first = 0; first < pairs; first += kGroupPairs) {
-      add_bf16_group<kRowSubs, kTokens>(weights, x, first, first + kGroupPairs < pairs ? first + kGroupPairs : pairs, acc);
+    for (std::size_t first = 0; first < pairs; first += kBf16GroupPairs) {
+      ahead.step();
+      add_bf16_group<kRowSubs, kTokens>(weights, x, first, first + kBf16GroupPairs < pairs ? first + kBf16GroupPairs : pairs, acc);
     }
     float* out = job.out + token * job.out_stride + sub * V::kN;
     for (int s = 0; s < kRowSubs; ++s) {
@@ -257,7 +270,6 @@ struct FloatLinear {
       for (int s = 0; s < kRowSubs; ++s) {
         const std::byte* pair = weights + p * tiles::kRows * 4 + static_cast<std::size_t>(s) * V::kN * 4;
         const I w = V::loadu_i(reinterpret_cast<const std::int32_t*>(pair));
-        if constexpr (kTokens == 1) __builtin_prefetch(pair + kPrefetchBytes);
         const auto [w_even, w_odd] = flushed(w);
         for (int t = 0; t < kTokens; ++t) {
           std::int32_t word;

@@ -12,6 +12,7 @@
 #include "kernels/generic/repeat.h"
 #include "kernels/generic/tile_pair.h"
 #include "kernels/generic/unpacked.h"
+#include "kernels/generic/weights_ahead.h"
 #include "kernels/table.h"
 
 /// The linear kernels for any lanes V: the order of every rounding is the one of spec/linear.cpp, the integer sums between them are
@@ -197,11 +198,6 @@ template <class V, class View, int kSubs, int kTokens>
   }
 }
 
-template <class View>
-[[gnu::always_inline]] inline void prefetch_block(const View& view) noexcept {
-  for (std::size_t i = 0; i < View::kQuantBytes; i += 64) __builtin_prefetch(view.quants + i + kPrefetchBytes);
-}
-
 /// Block `block` of a job's tile, rows from sub-tile `sub` on; of its two tiles, where View is of both.
 template <class View>
 [[gnu::always_inline]] inline View block_of(const LinearTile& job, std::size_t block, std::size_t sub) noexcept {
@@ -215,15 +211,15 @@ template <class View>
 
 /// A whole packed tile: kSubs x V::kN rows from sub-tile `sub`, kTokens tokens.
 template <class V, class View, int kSubs, int kTokens>
-void packed_rows(const LinearTile& job, std::size_t token, std::size_t sub) noexcept {
+void packed_rows(const LinearTile& job, std::size_t token, std::size_t sub, WeightsAhead& ahead) noexcept {
   const TokenGroup<kTokens> x(*job.x, job.first_token + token);
   Accumulators<V, kSubs, kTokens> acc;
   clear_accumulators<V, kSubs, kTokens>(acc);
   constexpr std::size_t kElements = View::kElements;
   for (std::size_t block = 0; block < job.columns / kElements; ++block) {
     const auto view = block_of<View>(job, block, sub);
-    if constexpr (kTokens == 1) prefetch_block(view);
     add_block<V, View, kSubs, kTokens>(view, x, block * kElements, acc);
+    ahead.step();
   }
   store_accumulators<V, kSubs, kTokens>(job.out + token * job.out_stride + sub * V::kN, job.out_stride, acc);
 }
@@ -276,7 +272,8 @@ struct Linear {
     for (std::size_t i = 0; i < job.n_tiles; ++i) {
       const LinearTile tile = tile_of(job, i);
       if (tile.n_tokens < kFewTokens) {
-        for (std::size_t t = 0; t < tile.n_tokens; ++t) raw_token<RowType<V>>(tile, block_bytes, t);
+        WeightsAhead ahead = weights_ahead(tile, tile.n_tokens * (tile.columns / 256));
+        for (std::size_t t = 0; t < tile.n_tokens; ++t) raw_token<RowType<V>>(tile, block_bytes, t, ahead);
       } else {
         raw_tokens<RowType<V>>(tile, block_bytes);
       }
@@ -342,11 +339,13 @@ struct Linear {
         slabs<View, V::slab_sub_tiles(View::kBits), V::kTokens>(job, done);
       }
     }
+    WeightsAhead ahead = done > 0 ? WeightsAhead(job.tile, 0, 1)
+                                  : weights_ahead(job, token_groups_of<V::kTokens>(job.n_tokens) * (job.columns / View::kElements));
     for_token_groups<V::kTokens>(
         job.n_tokens,
         [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
           constexpr int kSubs = V::sub_tiles(tokens);
-          for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) packed_rows<V, View, kSubs, tokens>(job, token, sub);
+          for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) packed_rows<V, View, kSubs, tokens>(job, token, sub, ahead);
         },
         done);
   }
@@ -357,7 +356,10 @@ struct Linear {
     if constexpr (kInstructionsToUnpack<View> > 0) {
       slabs<TilePair<View>, 2, V::kPairTokens>(job, tokens);
     } else {
-      for (std::size_t token = 0; token < tokens; token += V::kPairTokens) packed_rows<V, TilePair<View>, 2, V::kPairTokens>(job, token, 0);
+      WeightsAhead ahead = weights_ahead(job, tokens / V::kPairTokens * (job.columns / View::kElements));
+      for (std::size_t token = 0; token < tokens; token += V::kPairTokens) {
+        packed_rows<V, TilePair<View>, 2, V::kPairTokens>(job, token, 0, ahead);
+      }
     }
   }
 
@@ -367,6 +369,7 @@ struct Linear {
     constexpr std::size_t kBlocks = kSlabElements / View::kElements;
     const std::size_t blocks = job.columns / View::kElements;
     SlabOf<V, View> slab;
+    WeightsAhead ahead = weights_ahead(job, (blocks + kBlocks - 1) / kBlocks * (tokens / kTokens));
     for (std::size_t first = 0; first < blocks; first += kBlocks) {
       const std::size_t count = blocks - first < kBlocks ? blocks - first : kBlocks;
       if constexpr (kIsTilePair<View>) {
@@ -375,13 +378,14 @@ struct Linear {
         slab.template unpack<View>(job, 0, first, count);
       }
       for (std::size_t token = 0; token < tokens; token += kTokens) {
+        ahead.step();
         for (std::size_t sub = 0; sub < kSubTiles; sub += kSubs) slab_rows<V, View, kSubs, kTokens>(job, slab, first, count, token, sub);
       }
     }
   }
 
   template <class RowType>
-  [[gnu::noinline]] static void raw_token(const LinearTile& job, std::size_t block_bytes, std::size_t token) noexcept {
+  [[gnu::noinline]] static void raw_token(const LinearTile& job, std::size_t block_bytes, std::size_t token, WeightsAhead& ahead) noexcept {
     const TokenGroup<1> x(*job.x, job.first_token + token);
     float* out = job.out + token * job.out_stride;
     typename V::F acc[kSubTiles];
@@ -389,10 +393,9 @@ struct Linear {
     for (std::size_t block = 0; block < job.columns / 256; ++block) {
       alignas(64) F16 d[tiles::kRows];
       alignas(64) std::int32_t sums[tiles::kRows];
+      ahead.step();
       for (std::size_t r = 0; r < tiles::kRows; ++r) {
         const std::byte* file = RawTile<V, RowType>::row(job.tile, block_bytes, block, r);
-        __builtin_prefetch(file + kPrefetchBytes);
-        __builtin_prefetch(file + kPrefetchBytes + 64);
         const RowType row(file);
         d[r] = row.d();
         typename V::RowSums sum = V::no_sums();
@@ -412,7 +415,9 @@ struct Linear {
   template <class RowType>
   static void raw_tokens(const LinearTile& job, std::size_t block_bytes) noexcept {
     RawTile<V, RowType> tile;
+    WeightsAhead ahead = weights_ahead(job, job.columns / 256);
     for (std::size_t block = 0; block < job.columns / 256; ++block) {
+      ahead.step();
       tile.decode(job.tile, block_bytes, block);
       for_token_groups<V::kTokens>(job.n_tokens, [&](auto tokens, std::size_t token) __attribute__((always_inline)) {
         constexpr int kSubs = V::sub_tiles(tokens);
@@ -427,7 +432,9 @@ struct Linear {
   static void raw_pairs(const LinearTile& job, std::size_t block_bytes) noexcept {
     const std::size_t in_pairs = job.n_tokens / V::kPairTokens * V::kPairTokens;
     RawTile<V, RowType> decoded[2];
+    WeightsAhead ahead = weights_ahead(job, job.columns / 256);
     for (std::size_t block = 0; block < job.columns / 256; ++block) {
+      ahead.step();
       for (std::size_t i = 0; i < 2; ++i) decoded[i].decode(job.tile + i * job.tile_bytes, block_bytes, block);
       const TilePair<RawSuper<V, RowType>> view(RawSuper<V, RowType>(decoded[0], 0), RawSuper<V, RowType>(decoded[1], 0));
       for (std::size_t token = 0; token < in_pairs; token += V::kPairTokens) raw_block_rows<2, V::kPairTokens>(job, view, token, 0, block);

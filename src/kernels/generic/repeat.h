@@ -27,4 +27,12 @@ template <int kMax, class Function>
   if constexpr (kMax > 1) for_token_groups<kMax / 2>(n, f, token);
 }
 
+/// How many groups for_token_groups<kMax> makes of n tokens.
+template <int kMax>
+[[gnu::always_inline]] inline std::size_t token_groups_of(std::size_t n) {
+  std::size_t groups = n / kMax;
+  for (std::size_t rest = n % kMax; rest > 0; rest &= rest - 1) ++groups;
+  return groups;
+}
+
 }  // namespace quench::generic
