@@ -45,7 +45,8 @@ void register_all() {
       for (const std::size_t columns : {576u, 1024u}) {
         const std::string name = "linear/" + std::string(info.name) + "/k" + std::to_string(columns) + "/threads" + std::to_string(threads);
         for (const std::size_t tokens : {1u, 2u, 4u, 8u, 16u}) {
-          benchmark::RegisterBenchmark((name + "/tokens" + std::to_string(tokens)).c_str(), [=, format = info.format](benchmark::State& state) {
+          benchmark::RegisterBenchmark((name + "/tokens" + std::to_string(tokens)).c_str(), [=, format =
+                                                                                                    info.format](benchmark::State& state) {
             run_linear(state, format, 65536, columns, tokens, threads);
           })->UseRealTime();
         }
