@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -204,32 +205,33 @@ void EngineBench::speculation(const Tokenizer& tokenizer, const ChatTemplate* ch
     std::size_t drafted = 0;
     std::size_t accepted = 0;
   };
-  std::map<std::string, Kind> kinds;
   const auto prompts = read_prompts(options_.prompts, tokenizer, chat_template);
   std::size_t longest = 0;
   for (const auto& prompt : prompts) longest = std::max(longest, prompt.tokens.size());
-  // One engine for each way, so that both have learned their steps' times.
-  FreshEngine with(loaded_, forward_, longest + options_.answer + kPagePositions, BatchEngineOptions{}.most_draft);
-  FreshEngine without(loaded_, forward_, longest + options_.answer + kPagePositions, 0);
-  for (const auto& prompt : prompts) {
-    Kind& kind = kinds[prompt.kind];
-    Samples seconds[2];
-    std::vector<Token> answers[2];
-    for (int i = 0; i < options_.repetitions; ++i) {
-      for (int way = 0; way < 2; ++way) {
+  std::map<std::string, Kind> kinds;
+  std::vector<std::array<Samples, 2>> seconds(prompts.size());
+  for (int i = 0; i < options_.repetitions; ++i) {
+    // New engines, or the guesses would remember the answers. One for each way, so that both learn their steps' times.
+    FreshEngine with(loaded_, forward_, longest + options_.answer + kPagePositions, BatchEngineOptions{}.most_draft);
+    FreshEngine without(loaded_, forward_, longest + options_.answer + kPagePositions, 0);
+    for (std::size_t p = 0; p < prompts.size(); ++p) {
+      std::vector<Token> answers[2];
+      for (std::size_t way = 0; way < 2; ++way) {
         FreshEngine& fresh = way == 0 ? without : with;
         fresh.engine().prefix_cache().clear();
-        const auto timing = fresh.submit(prompt.tokens, options_.answer, tokenizer.end_tokens());
+        const auto timing = fresh.submit(prompts[p].tokens, options_.answer, tokenizer.end_tokens());
         fresh.finish();
-        seconds[way].add(timing->decode_seconds());
+        seconds[p][way].add(timing->decode_seconds());
         answers[way] = timing->tokens;
-        kind.drafted += timing->report.drafted_tokens;
-        kind.accepted += timing->report.accepted_tokens;
+        kinds[prompts[p].kind].drafted += timing->report.drafted_tokens;
+        kinds[prompts[p].kind].accepted += timing->report.accepted_tokens;
+      }
+      if (answers[0] != answers[1]) throw Error(ErrorKind::kCheckFailed, "speculation changed an answer");
+      // An answer of a token or two says nothing about pace.
+      if (i + 1 == options_.repetitions && answers[0].size() > 8) {
+        kinds[prompts[p].kind].ratios.add(seconds[p][0].median() / seconds[p][1].median());
       }
     }
-    if (answers[0] != answers[1]) throw Error(ErrorKind::kCheckFailed, "speculation changed an answer");
-    // An answer of a token or two says nothing about pace.
-    if (answers[0].size() > 8) kind.ratios.add(seconds[0].median() / seconds[1].median());
   }
   for (const auto& [name, kind] : kinds) {
     if (kind.ratios.empty()) continue;

@@ -11,6 +11,8 @@ namespace {
 constexpr double kAttendedUnit = 65536.0;
 /// Of an error, what one observation corrects: machines swing by a third for seconds at a time.
 constexpr double kPace = 0.25;
+/// A size that seems dear is tried again after as many steps: seldom enough to cost nothing.
+constexpr std::uint64_t kForgotten = 64;
 
 constexpr double knot_rows(std::size_t knot) { return static_cast<double>(std::size_t{1} << knot); }
 
@@ -38,7 +40,7 @@ double StepTimes::rows_seconds(double rows) const noexcept {
   std::size_t below = kKnots;
   std::size_t above = kKnots;
   for (std::size_t knot = 0; knot < kKnots; ++knot) {
-    if (!seen_[knot]) continue;
+    if (seen_at_[knot] == 0) continue;
     if (knot_rows(knot) <= rows) below = knot;
     if (knot_rows(knot) >= rows && above == kKnots) above = knot;
   }
@@ -55,19 +57,33 @@ double StepTimes::predict(const StepShape& shape) const noexcept {
   return rows_seconds(static_cast<double>(shape.rows)) + attended_seconds_ * shape.attended / kAttendedUnit;
 }
 
+void StepTimes::forget_stale() noexcept {
+  std::size_t smallest = 0;
+  std::size_t largest = kKnots - 1;
+  while (smallest < largest && seen_at_[smallest] == 0) ++smallest;
+  while (largest > smallest && seen_at_[largest] == 0) --largest;
+  for (std::size_t knot = smallest + 1; knot < largest; ++knot) {
+    if (n_observed_ - seen_at_[knot] >= kForgotten) seen_at_[knot] = 0;
+  }
+}
+
 void StepTimes::observe(const StepShape& shape, double seconds) {
   if (shape.rows == 0 || !std::isfinite(seconds) || seconds < 0.0) return;
+  n_observed_ += 1;
+  forget_stale();
   const Between beside = knots_beside(shape.rows);
   const double attended = shape.attended / kAttendedUnit;
-  for (const std::size_t knot : {beside.low, beside.high}) {
-    if (seen_[knot]) continue;
-    const double guess = n_seen_ > 0 ? rows_seconds(knot_rows(knot)) : seconds * knot_rows(knot) / static_cast<double>(shape.rows);
-    seconds_[knot] = std::max(guess, 0.0);
-  }
-  for (const std::size_t knot : {beside.low, beside.high}) {
-    if (!seen_[knot]) ++n_seen_;
-    seen_[knot] = true;
-  }
+  // What was never seen differs from what the others say as this step does.
+  const double predicted = predict(shape);
+  const auto guess = [&](std::size_t knot) {
+    if (!(predicted > 0.0)) return seconds * knot_rows(knot) / static_cast<double>(shape.rows);
+    return rows_seconds(knot_rows(knot)) * seconds / predicted;
+  };
+  const double low_guess = guess(beside.low);
+  const double high_guess = guess(beside.high);
+  if (seen_at_[beside.low] == 0) seconds_[beside.low] = low_guess;
+  if (seen_at_[beside.high] == 0) seconds_[beside.high] = high_guess;
+  seen_at_[beside.low] = seen_at_[beside.high] = n_observed_;
   const double low_share = 1.0 - beside.share;
   const double norm = low_share * low_share + beside.share * beside.share + attended * attended;
   const double correction = kPace * (seconds - predict(shape)) / norm;

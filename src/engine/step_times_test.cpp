@@ -45,6 +45,29 @@ TEST(StepTimes, FollowsAMachineThatChanges) {
   EXPECT_NEAR(times.predict({.rows = 4, .attended = 0.0}), 0.06, 0.001);
 }
 
+TEST(StepTimes, TakesASizeThatItNeverSawFromItsFirstStep) {
+  StepTimes times;
+  times.observe({.rows = 34, .attended = 0.0}, 0.0365);
+  times.observe({.rows = 5, .attended = 0.0}, 0.0099);
+  EXPECT_NEAR(times.predict({.rows = 5, .attended = 0.0}), 0.0099, 1e-6);
+  times.observe({.rows = 1, .attended = 0.0}, 0.007);
+  EXPECT_NEAR(times.predict({.rows = 1, .attended = 0.0}), 0.007, 1e-6);
+  EXPECT_NEAR(times.predict({.rows = 34, .attended = 0.0}), 0.0365, 1e-6);
+}
+
+TEST(StepTimes, AMomentThatWasSlowIsForgotten) {
+  StepTimes times;
+  const auto seconds = [](std::size_t rows) { return 0.006 + 0.001 * static_cast<double>(rows); };
+  const auto observe = [&](std::size_t rows, double factor) { times.observe({.rows = rows, .attended = 0.0}, factor * seconds(rows)); };
+  observe(64, 1.0);
+  for (int i = 0; i < 10; ++i) observe(1, 1.0);
+  observe(2, 3.0);
+  EXPECT_GT(times.predict({.rows = 2, .attended = 0.0}), 0.02);
+  for (int i = 0; i < 100; ++i) observe(1, 1.0);
+  EXPECT_NEAR(times.predict({.rows = 2, .attended = 0.0}), seconds(2), 1e-4);
+  EXPECT_NEAR(times.predict({.rows = 64, .attended = 0.0}), seconds(64), 1e-4);
+}
+
 TEST(StepTimes, IgnoresWhatCannotBe) {
   StepTimes times;
   times.observe({.rows = 0, .attended = 0.0}, 1.0);
