@@ -169,6 +169,8 @@ struct Request {
   /// For each token, the logarithm of its probability and of this many of the most probable ones: those of the model itself, before bias,
   /// penalties, temperature and truncation.
   std::optional<std::size_t> top_log_probabilities{};
+  /// The same for each token of the prompt but the first; the whole prompt is computed then, whatever is known of it.
+  std::optional<std::size_t> prompt_log_probabilities{};
   int priority = 0;                         ///< the higher, the sooner
   std::optional<double> timeout_seconds{};  ///< above 0; after it the answers end as they are
   bool speculate = true;                    ///< guess tokens and check several in one pass: the answer is the same
@@ -200,8 +202,9 @@ struct Answer {
   std::string text{};
   std::vector<Token> tokens{};  ///< without the one that ended it
   Finish finish = Finish::kEnd;
-  std::optional<Error> error{};                            ///< of kFailed; the answer is empty then
-  std::vector<TokenLogProbabilities> log_probabilities{};  ///< of each token, where they are asked for
+  std::optional<Error> error{};                                   ///< of kFailed; the answer is empty then
+  std::vector<TokenLogProbabilities> log_probabilities{};         ///< of each token, where they are asked for
+  std::vector<TokenLogProbabilities> prompt_log_probabilities{};  ///< [prompt_tokens - 1], where they are asked for
   std::size_t prompt_tokens = 0;
   std::size_t cached_tokens = 0;  ///< of the prompt, found computed
   double prompt_seconds = 0.0;    ///< for those that were not
@@ -222,6 +225,8 @@ struct Event {
   Token token = 0;
   std::string text{};  ///< whole UTF-8 characters, and never a part of a stop text
   std::optional<TokenLogProbabilities> log_probabilities{};
+  /// kPrompt: of the prompt's tokens since the event before, where they are asked for.
+  std::vector<TokenLogProbabilities> prompt_log_probabilities{};
   Finish finish = Finish::kEnd;  ///< of Kind::kEnd; why an answer failed stands in what Stream::finish gives
 };
 

@@ -355,6 +355,35 @@ TEST(Library, AScoreIsWhatAnAnswerWithTheSameTokensWasGiven) {
   (void)message_of([&] { (void)engine.score(std::vector<Token>{1, 0xFFFFFFFF}); }, ErrorCode::kBadRequest);
 }
 
+TEST(Library, APromptsLogProbabilitiesComeWithItsAnswer) {
+  const Engine engine = tiny_engine();
+  auto request = request_of("a prompt of some tokens, and of some more", 5);
+  (void)engine.complete(request);  // what is cached makes no difference
+  const auto tokens = engine.model().tokenize(request.prompt);
+  const auto scores = engine.score(tokens, 2);
+  request.n_answers = 2;
+  request.echo = true;
+  request.prompt_log_probabilities = 2;
+  Stream stream = engine.submit(request);
+  std::size_t told = 0;
+  while (const auto event = stream.next()) {
+    EXPECT_TRUE(event->kind == Event::Kind::kPrompt || event->prompt_log_probabilities.empty());
+    for (const auto& one : event->prompt_log_probabilities) EXPECT_EQ(one.chosen.token, tokens.at(++told));
+  }
+  EXPECT_EQ(told, tokens.size() - 1);
+  for (const Answer& answer : stream.finish()) {
+    ASSERT_EQ(answer.prompt_log_probabilities.size(), scores.size());
+    EXPECT_EQ(answer.cached_tokens, 0u);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      EXPECT_EQ(answer.prompt_log_probabilities[i].chosen.token, tokens[i + 1]);
+      EXPECT_EQ(answer.prompt_log_probabilities[i].chosen.log_probability, scores[i].chosen.log_probability);
+      EXPECT_EQ(answer.prompt_log_probabilities[i].top.at(1).token, scores[i].top.at(1).token);
+    }
+  }
+  request.prompt_log_probabilities.reset();
+  EXPECT_TRUE(engine.complete(request).at(0).prompt_log_probabilities.empty());
+}
+
 TEST(Library, ASavedCacheServesTheNextEngine) {
   const ScratchFolder folder;
   EngineOptions options;

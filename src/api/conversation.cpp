@@ -68,7 +68,7 @@ Conversation::Conversation(const Engine& engine, const ConversationOptions& give
         made.thinking = to_thinking(options.thinking);
         made.sampler =
             to_settings(options.sampling, sampling_defaults(engine.state_->model.architecture(), chat_template.thinks(made.thinking)),
-                        *model.tokenizer);
+                        *model.dry_breakers);
         made.stop_texts = options.stop;
         made.max_new_tokens = options.max_tokens;
         made.deadline_seconds = options.timeout_seconds;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "api/state.h"
-#include "engine/dry_breakers.h"
 
 namespace quench::api {
 namespace {
@@ -92,7 +91,7 @@ void check_timeout(std::optional<double> seconds) {
   if (seconds && !(*seconds > 0.0)) throw_bad_request(fmt::format("timeout_seconds is {}: it must be above 0", *seconds));
 }
 
-SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults, const Tokenizer& tokenizer) {
+SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults, DryBreakers& breakers) {
   SamplerSettings settings = defaults;
   override_with(settings.temperature, sampling.temperature);
   override_with(settings.top_k, sampling.top_k);
@@ -115,7 +114,7 @@ SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& def
   override_with(settings.dry_penalty_last_n, sampling.dry_penalty_last_n);
   // They look at the whole vocabulary.
   if (settings.dry_multiplier > 0.0) {
-    settings.dry_breakers = dry_breaker_sequences(tokenizer, sampling.dry_breakers.value_or(default_dry_breakers()));
+    settings.dry_breakers = breakers.sequences(sampling.dry_breakers.value_or(default_dry_breakers()));
   }
   override_with(settings.mirostat, sampling.mirostat);
   override_with(settings.mirostat_tau, sampling.mirostat_tau);
@@ -137,6 +136,9 @@ Answer to_answer(quench::GenerationResult result, const Tokenizer& tokenizer) {
   answer.text = std::move(result.text);
   answer.tokens = std::move(result.tokens);
   answer.finish = to_finish(result.finish);
+  for (const auto& found : result.prompt_log_probabilities) {
+    answer.prompt_log_probabilities.push_back(to_log_probabilities(found, tokenizer));
+  }
   for (const auto& found : result.log_probabilities) answer.log_probabilities.push_back(to_log_probabilities(found, tokenizer));
   answer.prompt_tokens = result.stats.prompt_tokens;
   answer.cached_tokens = result.stats.cached_tokens;

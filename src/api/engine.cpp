@@ -155,6 +155,7 @@ Event Stream::State::to_event(AnswerEvent found) {
   event.total = found.total;
   event.token = found.token;
   event.text = std::move(found.text);
+  for (const auto& one : found.prompt_log_probabilities) event.prompt_log_probabilities.push_back(to_log_probabilities(one, tokenizer()));
   if (found.log_probabilities) event.log_probabilities = to_log_probabilities(*found.log_probabilities, tokenizer());
   switch (found.kind) {
     case AnswerEvent::Kind::kPrefill: event.kind = Event::Kind::kPrompt; return event;
@@ -243,7 +244,8 @@ void check_numbers(const Request& request, const Tokenizer& tokenizer) {
   }
 }
 
-StreamRequest stream_request(const Request& request, const Model& model, const Tokenizer& tokenizer, bool thinks, std::size_t max_answers) {
+StreamRequest stream_request(const Request& request, const Model& model, const Tokenizer& tokenizer, SamplerSettings settings,
+                             std::size_t max_answers) {
   check_numbers(request, tokenizer);
   if (request.n_answers > max_answers) {
     throw_bad_request(fmt::format("{} answers are asked for, and {} run side by side at most", request.n_answers, max_answers));
@@ -261,12 +263,12 @@ StreamRequest stream_request(const Request& request, const Model& model, const T
   options.with_specials = request.show_special;
   options.speculate = request.speculate;
   options.log_probabilities = request.top_log_probabilities;
+  options.prompt_log_probabilities = request.prompt_log_probabilities;
   for (const std::string& text : request.references) {
     auto reference = std::make_shared<SuffixAutomaton>();
     reference->append(tokenizer.encode_raw(text, Specials::kAsText));
     options.references.push_back(std::move(reference));
   }
-  SamplerSettings settings = to_settings(request.sampling, sampling_defaults(model.architecture(), thinks), tokenizer);
   if (!settings.seed) settings.seed = random_seed();
   for (std::size_t i = 0; i < request.n_answers; ++i) {
     result.samplers.emplace_back(settings, tokenizer.vocab_size());
@@ -282,7 +284,8 @@ Stream Engine::submit(const Request& request) const {
     const Model::State& model = *state_->model.state_;
     const Tokenizer& tokenizer = *model.tokenizer;
     const bool thinks = !request.messages.empty() && model.needed_template().thinks(to_thinking(request.thinking));
-    StreamRequest made = stream_request(request, state_->model, tokenizer, thinks, state_->max_running);
+    SamplerSettings settings = to_settings(request.sampling, sampling_defaults(state_->model.architecture(), thinks), *model.dry_breakers);
+    StreamRequest made = stream_request(request, state_->model, tokenizer, std::move(settings), state_->max_running);
     std::string echo = request.echo ? tokenizer.decode(made.prompt, request.show_special) : std::string();
     const std::size_t n_answers = made.samplers.size();
     return Stream(std::unique_ptr<Stream::State>(new Stream::State{.engine = state_,

@@ -33,11 +33,13 @@ Model Model::load(const std::string& path, const ModelOptions& options) {
     auto tokenizer = Tokenizer::from_metadata(reader.metadata(), {.pre_override = options.pretokenizer});
     auto chat_template =
         options.chat_template.empty() ? chat_template_from(reader.metadata()) : chat_template_by_name(options.chat_template);
+    auto dry_breakers = std::make_unique<DryBreakers>(*tokenizer);
     auto weights = quench::Model::load(reader, load, pool);
     return Model(std::shared_ptr<const State>(new State{.reader = std::move(reader),
                                                         .window = options.window,
                                                         .model = std::move(weights),
                                                         .tokenizer = std::move(tokenizer),
+                                                        .dry_breakers = std::move(dry_breakers),
                                                         .chat_template = std::move(chat_template)}));
   });
 }

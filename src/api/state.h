@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "engine/batch_engine.h"
+#include "engine/dry_breakers.h"
 #include "engine/engine_thread.h"
 #include "engine/generation_options.h"
 #include "engine/generator.h"
@@ -34,6 +35,7 @@ struct Model::State {
   std::size_t window = 0;
   quench::Model model;
   std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<DryBreakers> dry_breakers;    ///< of the tokenizer
   std::unique_ptr<ChatTemplate> chat_template;  ///< null: the file calls for one that is not built in
 
   /// Throws quench::Error(kUnsupported) without one.
@@ -82,7 +84,7 @@ void check_threads(int threads);
 /// Throws Error(kBadRequest) for one that is not above 0.
 void check_timeout(std::optional<double> seconds);
 /// Throws Error(kBadRequest) for unknown steps, and for breakers that are empty or too long.
-[[nodiscard]] SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults, const Tokenizer& tokenizer);
+[[nodiscard]] SamplerSettings to_settings(const Sampling& sampling, const SamplerSettings& defaults, DryBreakers& breakers);
 [[nodiscard]] Finish to_finish(FinishReason reason) noexcept;
 [[nodiscard]] Answer to_answer(quench::GenerationResult result, const Tokenizer& tokenizer);
 [[nodiscard]] TokenLogProbabilities to_log_probabilities(const quench::TokenLogProbabilities& found, const Tokenizer& tokenizer);

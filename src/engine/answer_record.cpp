@@ -37,6 +37,7 @@ EngineRequest engine_request(std::vector<Token> prompt, const GenerationOptions&
   request.max_new_tokens = options.must_fit ? options.max_new_tokens : std::min(options.max_new_tokens, context - prompt.size());
   request.prompt = std::move(prompt);
   request.stop_ids = options.stop_ids;
+  request.prompt_logits = options.prompt_log_probabilities.has_value();
   request.speculate = options.speculate;
   request.references = options.references;
   request.deadline_seconds = options.deadline_seconds;

@@ -15,6 +15,8 @@ namespace quench {
 struct AnswerStream::State {
   std::vector<AnswerRecord> records;
   std::vector<std::optional<Sampler>> samplers;
+  std::optional<std::size_t> prompt_top;            ///< of GenerationOptions::prompt_log_probabilities
+  std::vector<TokenLogProbabilities> prompt_found;  ///< complete before the first answer's first token
 
   mutable std::mutex mutex;
   std::condition_variable changed;
@@ -67,7 +69,14 @@ class AnswerStream::Listener final : public RequestListener {
   }
 
   void on_prefill(std::size_t done, std::size_t total) override {
-    state_->add({.kind = AnswerEvent::Kind::kPrefill, .done = done, .total = total});
+    AnswerEvent event{.kind = AnswerEvent::Kind::kPrefill, .done = done, .total = total};
+    const auto& found = state_->prompt_found;
+    event.prompt_log_probabilities.assign(found.begin() + static_cast<std::ptrdiff_t>(prompt_told_), found.end());
+    prompt_told_ = found.size();
+    state_->add(std::move(event));
+  }
+  void on_prompt_token(std::size_t /*position*/, Token token, std::span<const float> logits) override {
+    if (state_->prompt_top) state_->prompt_found.push_back(log_probabilities(logits, token, *state_->prompt_top));
   }
   bool on_token(std::size_t answer, Token token, std::span<const float> logits) override {
     AnswerRecord& record = state_->records[answer];
@@ -98,6 +107,7 @@ class AnswerStream::Listener final : public RequestListener {
 
   std::shared_ptr<State> state_;
   std::vector<bool> ended_;
+  std::size_t prompt_told_ = 0;  ///< of prompt_found
 };
 
 AnswerStream::AnswerStream(EngineThread& engine, const Tokenizer& tokenizer, StreamRequest request)
@@ -107,6 +117,7 @@ AnswerStream::AnswerStream(EngineThread& engine, const Tokenizer& tokenizer, Str
   submitted.priority = request.priority;
   submitted.adapter = request.adapter;
   for (std::size_t i = 0; i < submitted.samplers.size(); ++i) state_->records.emplace_back(tokenizer, request.options);
+  state_->prompt_top = request.options.prompt_log_probabilities;
   state_->samplers.resize(submitted.samplers.size());
   state_->ends.resize(submitted.samplers.size());
   state_->n_running = submitted.samplers.size();
@@ -149,7 +160,11 @@ void AnswerStream::cancel() { engine_->cancel(id_); }
 
 std::size_t AnswerStream::n_answers() const noexcept { return state_->records.size(); }
 
-GenerationResult AnswerStream::take(std::size_t answer) { return state_->records[answer].take(); }
+GenerationResult AnswerStream::take(std::size_t answer) {
+  GenerationResult result = state_->records[answer].take();
+  result.prompt_log_probabilities = state_->prompt_found;
+  return result;
+}
 
 Sampler AnswerStream::take_sampler(std::size_t answer) {
   auto& sampler = state_->samplers[answer];

@@ -31,6 +31,8 @@ struct AnswerEvent {
   /// What the token, or the end, lets out: never ends inside a UTF-8 sequence, never holds part of a stop; often empty.
   std::string text{};
   std::optional<TokenLogProbabilities> log_probabilities{};
+  /// kPrefill: of the prompt's tokens since the event before, where they are asked for.
+  std::vector<TokenLogProbabilities> prompt_log_probabilities{};
   FinishReason finish = FinishReason::kCancelled;  ///< kEnd
   bool failed = false;                             ///< kEnd: take throws why
 };

@@ -42,9 +42,14 @@ struct BatchEngine::Answer {
   std::size_t accepted = 0;             ///< guesses of this step that came true
   std::optional<DraftSequence> second;  ///< of the draft model; none: not asked yet
   bool of_model = false;                ///< this step's draft is the draft model's
+  std::size_t pos0 = 0;                 ///< of this step's first row
+  std::size_t prompt_told = 1;          ///< tokens of the prompt that the listener needs not be told of: the first, and those that it was
 
   [[nodiscard]] std::size_t left() const noexcept { return tokens.size() - kv.length(); }
   [[nodiscard]] bool decodes() const noexcept { return report.generated_tokens > 0 && left() == 1; }
+  [[nodiscard]] bool tells_prompt() const noexcept {
+    return submission->request.prompt_logits && report.generated_tokens == 0 && prompt_told < submission->request.prompt.size();
+  }
   [[nodiscard]] std::span<const Token> cached_tokens() const noexcept { return std::span(tokens).first(kv.length()); }
   /// Place in line.
   [[nodiscard]] auto place() const noexcept { return std::tuple(-std::int64_t{submission->request.priority}, submission->id, index); }
@@ -225,9 +230,10 @@ void BatchEngine::admit_waiting() {
 BatchEngine::Admission BatchEngine::admit(Answer& answer) {
   const EngineRequest& request = answer.submission->request;
   const std::vector<Token>& tokens = answer.tokens.empty() ? request.prompt : answer.tokens;
-  // The last token is computed in any case: logits are not cached.
-  const auto prefix = std::span(tokens).first(tokens.size() - 1);
-  if (soon_computed(answer, prefix_.match_length(prefix, request.adapter))) return Admission::kSoonComputed;
+  // Logits are not cached: what they are wanted of is computed in any case, and so is the last token.
+  const bool tells_prompt = answer.tells_prompt();
+  const auto prefix = std::span(tokens).first(tells_prompt ? answer.prompt_told - 1 : tokens.size() - 1);
+  if (!tells_prompt && soon_computed(answer, prefix_.match_length(prefix, request.adapter))) return Admission::kSoonComputed;
   KvSequence kv = prefix_.find(prefix, request.adapter);
   const auto needed = [&] { return kv.bytes_needed(tokens.size() - kv.length(), planner_.options().chunk) + promised_bytes(); };
   while (!prefix_.make_room(needed())) {
@@ -426,6 +432,7 @@ void BatchEngine::run() {
     answer.drawn = false;
     answer.off_draft = false;
     answer.accepted = 0;
+    answer.pos0 = answer.kv.length();
     std::span<const Token> tokens;
     Wanted wanted = Wanted::kNone;
     if (answer.decodes()) {
@@ -437,7 +444,11 @@ void BatchEngine::run() {
       wanted = Wanted::kAll;
     } else {
       tokens = std::span(answer.tokens).subspan(answer.kv.length(), rows_[i]);
-      if (rows_[i] == answer.left()) wanted = Wanted::kLast;
+      if (answer.tells_prompt()) {
+        wanted = Wanted::kAll;
+      } else if (rows_[i] == answer.left()) {
+        wanted = Wanted::kLast;
+      }
     }
     step_.push_back({.sequence = &answer.kv, .tokens = tokens, .wanted = wanted});
     step_answers_.push_back(&answer);
@@ -445,8 +456,9 @@ void BatchEngine::run() {
   }
   const double start = backend_.now();
   try {
-    backend_.step(
-        step_, [this](std::size_t request, std::size_t row, std::span<const float> logits) { draw(*step_answers_[request], row, logits); });
+    backend_.step(step_, [this](std::size_t request, std::size_t row, std::span<const float> logits) {
+      take_row(*step_answers_[request], row, logits);
+    });
   } catch (...) {
     run_one_by_one();
   }
@@ -462,10 +474,29 @@ void BatchEngine::run_one_by_one() {
     Answer& answer = *step_answers_[i];
     if (answer.drawn) continue;
     try {
-      backend_.step({&step_[i], 1}, [&](std::size_t, std::size_t row, std::span<const float> logits) { draw(answer, row, logits); });
+      backend_.step({&step_[i], 1}, [&](std::size_t, std::size_t row, std::span<const float> logits) { take_row(answer, row, logits); });
     } catch (...) {
       if (!answer.ended) answer.fail(std::current_exception());
     }
+  }
+}
+
+void BatchEngine::take_row(Answer& answer, std::size_t row, std::span<const float> logits) noexcept {
+  const std::size_t next = answer.pos0 + row + 1;
+  if (next < answer.submission->request.prompt.size()) return tell_prompt(answer, next, logits);
+  draw(answer, row, logits);
+}
+
+/// A row inside a prompt: what comes next is known.
+void BatchEngine::tell_prompt(Answer& answer, std::size_t position, std::span<const float> logits) noexcept {
+  // After a preemption rows are computed again.
+  if (answer.ended || position != answer.prompt_told) return;
+  const EngineRequest& request = answer.submission->request;
+  try {
+    request.listener->on_prompt_token(position, request.prompt[position], logits);
+    answer.prompt_told += 1;
+  } catch (...) {
+    answer.fail(std::current_exception());
   }
 }
 

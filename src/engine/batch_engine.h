@@ -113,6 +113,8 @@ class BatchEngine {
   void preempt(std::size_t index);
   void run();
   void run_one_by_one();
+  void take_row(Answer& answer, std::size_t row, std::span<const float> logits) noexcept;
+  void tell_prompt(Answer& answer, std::size_t position, std::span<const float> logits) noexcept;
   void draw(Answer& answer, std::size_t row, std::span<const float> logits) noexcept;
   [[nodiscard]] bool commit(Answer& answer, Token token, std::span<const float> logits);
   void settle();

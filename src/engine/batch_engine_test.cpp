@@ -62,6 +62,7 @@ void expect_same(const std::vector<RecordedAnswer>& ours, const std::vector<Reco
   for (std::size_t i = 0; i < ours.size(); ++i) {
     EXPECT_EQ(ours[i].ends, 1);
     EXPECT_EQ(ours[i].tokens, expected[i].tokens) << "answer " << i;
+    EXPECT_EQ(ours[i].told, expected[i].told) << "answer " << i;
     EXPECT_EQ(ours[i].logits_hash, expected[i].logits_hash) << "answer " << i;
     EXPECT_EQ(answer_end_name(ours[i].report.end), answer_end_name(expected[i].report.end));
   }
@@ -259,6 +260,25 @@ TEST(BatchEngine, SeveralAnswersShareTheirPrompt) {
     expect_same({answers[i]}, own);
   }
   EXPECT_NE(answers[0].tokens, answers[1].tokens);
+}
+
+TEST(BatchEngine, APromptsLogitsAreToldOnceForEachTokenThoughItWasCached) {
+  Simulation simulation(1 << 20);
+  TestRequest request{.prompt = some_tokens(1, 700), .max_new_tokens = 5, .answers = 2, .temperature = 1.0};
+  std::vector<RecordedAnswer> answers;
+  simulation.submit(request, answers);
+  run_to_end(simulation.engine);
+  EXPECT_TRUE(answers[0].told.empty());
+  const auto drawn = answers[1];
+  request.prompt_logits = true;
+  simulation.submit(request, answers);
+  run_to_end(simulation.engine);
+  EXPECT_EQ(answers[0].told, std::vector<Token>(request.prompt.begin() + 1, request.prompt.end()));
+  EXPECT_EQ(answers[0].report.cached_tokens, 0u);
+  EXPECT_EQ(answers[1].tokens, drawn.tokens);
+  EXPECT_EQ(answers[1].logits_hash, drawn.logits_hash);
+  // Others start from what this one computes.
+  EXPECT_GT(simulation.engine.prefix_cache().match_length(request.prompt, 0), 600u);
 }
 
 TEST(BatchEngine, WhoLosesItsPagesGoesOnLaterWithTheSameBits) {
@@ -521,6 +541,7 @@ TEST(BatchEngine, RandomMixesGiveEveryoneTheAnswerItGetsAlone) {
                             .temperature = random.below(2) == 0 ? 0.0 : 1.0,
                             .seed = random.next(),
                             .priority = static_cast<int>(random.below(3))};
+        request.prompt_logits = random.below(4) == 0;
         const auto own = some_tokens(random.below(8), random.below(50));
         request.prompt.insert(request.prompt.end(), own.begin(), own.end());
         if (simulation.engine.stats().running < 4 && options.max_running > 3 && machine.chunk > 3) request.answers = 1 + random.below(3);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 
@@ -48,6 +49,16 @@ std::vector<std::vector<Token>> dry_breaker_sequences(const Tokenizer& tokenizer
     }
   }
   return {sequences.begin(), sequences.end()};
+}
+
+std::vector<std::vector<Token>> DryBreakers::sequences(std::span<const std::string> texts) {
+  const std::scoped_lock lock(mutex_);
+  if (!std::ranges::equal(texts, texts_)) {
+    std::vector<std::string> names(texts.begin(), texts.end());
+    sequences_ = dry_breaker_sequences(tokenizer_, texts);
+    texts_ = std::move(names);
+  }
+  return sequences_;
 }
 
 }  // namespace quench

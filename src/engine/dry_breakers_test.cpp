@@ -26,6 +26,18 @@ TEST(DryBreakers, EverySequenceSpellsItsText) {
   EXPECT_TRUE(has_tail);
 }
 
+TEST(DryBreakers, RemembersTheLastTextsAndNoOthers) {
+  const auto& tokenizer = TinyModel::of("qwen3").tokenizer();
+  DryBreakers breakers(tokenizer);
+  const std::vector<std::string> none;
+  const std::vector<std::string> one{"he s"};
+  EXPECT_TRUE(breakers.sequences(none).empty());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(breakers.sequences(one), dry_breaker_sequences(tokenizer, one));
+  EXPECT_THROW(static_cast<void>(breakers.sequences(std::vector<std::string>{""})), Error);
+  EXPECT_EQ(breakers.sequences(one), dry_breaker_sequences(tokenizer, one));
+  EXPECT_EQ(breakers.sequences(default_dry_breakers()), dry_breaker_sequences(tokenizer, default_dry_breakers()));
+}
+
 TEST(DryBreakers, AnEmptyOrHugeTextIsAnError) {
   const auto& tokenizer = TinyModel::of("qwen3").tokenizer();
   EXPECT_THROW(static_cast<void>(dry_breaker_sequences(tokenizer, std::vector<std::string>{""})), Error);

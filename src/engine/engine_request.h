@@ -57,6 +57,9 @@ class RequestListener {
 
   /// Tokens of the prompt that are computed or were cached.
   virtual void on_prefill(std::size_t /*done*/, std::size_t /*total*/) {}
+  /// A token of the prompt, not the first, and the logits after those before it, valid during the call; EngineRequest::prompt_logits asks
+  /// for them. Once for each, in order, before the first on_token.
+  virtual void on_prompt_token(std::size_t /*position*/, Token /*token*/, std::span<const float> /*logits*/) {}
   /// A committed token and the logits it was drawn from, valid during the call. false ends the answer; the token is part of it.
   virtual bool on_token(std::size_t answer, Token token, std::span<const float> logits) = 0;
   /// Once for each answer; the last call for it. The sampler stands where the answer ended, and may be taken away.
@@ -71,6 +74,7 @@ struct EngineRequest {
   std::vector<Sampler> samplers{};          ///< one for each answer; their history becomes the prompt
   int priority = 0;                         ///< the higher, the sooner
   std::optional<double> deadline_seconds;   ///< after submission; later the answers end as they are
+  bool prompt_logits = false;               ///< on_prompt_token is called; nothing of the prompt is taken from the prefix cache then
   std::uint64_t adapter = 0;                ///< see PrefixCache
   bool speculate = true;                    ///< tokens and logits are the same either way
   std::vector<ReferenceText> references{};  ///< texts that the answers may copy from

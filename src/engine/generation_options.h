@@ -23,6 +23,8 @@ struct GenerationOptions {
   std::vector<ReferenceText> references{};  ///< what the answer may copy from
   /// Log-probabilities of each token and of that many of the most probable ones; nothing: none.
   std::optional<std::size_t> log_probabilities{};
+  /// The same for the tokens of the prompt but the first, none of which is taken from the prefix cache then.
+  std::optional<std::size_t> prompt_log_probabilities{};
   std::optional<double> deadline_seconds{};  ///< after submission; later the answer ends as it is
 };
 
@@ -43,9 +45,10 @@ struct GenerationResult {
   std::vector<Token> tokens;  ///< committed ones; without the id that ended the answer
   std::string text;           ///< all that went to on_text
   FinishReason finish = FinishReason::kLength;
-  std::optional<Token> end_token;                        ///< which id ended it
-  std::optional<std::size_t> stop_text;                  ///< index of the stop text that matched
-  std::vector<TokenLogProbabilities> log_probabilities;  ///< of each token, where they are asked for
+  std::optional<Token> end_token;                                 ///< which id ended it
+  std::optional<std::size_t> stop_text;                           ///< index of the stop text that matched
+  std::vector<TokenLogProbabilities> log_probabilities;           ///< of each token, where they are asked for
+  std::vector<TokenLogProbabilities> prompt_log_probabilities{};  ///< of the prompt's but the first, where they are asked for
   GenerationStats stats;
 };
 

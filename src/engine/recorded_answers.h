@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,7 +18,8 @@ namespace quench {
 /// What a test saw of one answer.
 struct RecordedAnswer {
   std::vector<Token> tokens;
-  std::uint64_t logits_hash = 0;  ///< of all rows that tokens were drawn from
+  std::uint64_t logits_hash = 0;  ///< of all rows that tokens were drawn from, and of the prompt's where they are asked for
+  std::vector<Token> told{};      ///< tokens of the prompt with their logits; of the first answer
   AnswerReport report;
   int ends = 0;
 };
@@ -28,11 +31,17 @@ class Recorder final : public RequestListener {
   explicit Recorder(std::vector<RecordedAnswer>& answers, std::function<bool(const RecordedAnswer&)> wants_more = {})
       : answers_(answers), wants_more_(std::move(wants_more)) {}
 
+  void on_prompt_token(std::size_t position, Token token, std::span<const float> logits) override {
+    RecordedAnswer& recorded = answers_[0];
+    recorded.told.push_back(token);
+    EXPECT_EQ(position, recorded.told.size());
+    EXPECT_TRUE(recorded.tokens.empty());
+    add_to_hash(recorded, logits);
+  }
   bool on_token(std::size_t answer, Token token, std::span<const float> logits) override {
     RecordedAnswer& recorded = answers_[answer];
     recorded.tokens.push_back(token);
-    const std::string_view bytes(reinterpret_cast<const char*>(logits.data()), logits.size_bytes());
-    recorded.logits_hash = recorded.logits_hash * 31 + std::hash<std::string_view>()(bytes);
+    add_to_hash(recorded, logits);
     return !wants_more_ || wants_more_(recorded);
   }
   void on_end(std::size_t answer, const AnswerReport& report, Sampler& /*sampler*/) noexcept override {
@@ -41,6 +50,11 @@ class Recorder final : public RequestListener {
   }
 
  private:
+  static void add_to_hash(RecordedAnswer& recorded, std::span<const float> logits) {
+    const std::string_view bytes(reinterpret_cast<const char*>(logits.data()), logits.size_bytes());
+    recorded.logits_hash = recorded.logits_hash * 31 + std::hash<std::string_view>()(bytes);
+  }
+
   std::vector<RecordedAnswer>& answers_;
   std::function<bool(const RecordedAnswer&)> wants_more_;
 };
@@ -54,6 +68,7 @@ struct TestRequest {
   std::uint64_t seed = 1;
   int priority = 0;
   std::vector<Token> stop_ids{};
+  bool prompt_logits = false;
 };
 
 inline EngineRequest make_request(const TestRequest& request, std::size_t vocab_size, std::vector<RecordedAnswer>& answers,
@@ -63,6 +78,7 @@ inline EngineRequest make_request(const TestRequest& request, std::size_t vocab_
   made.max_new_tokens = request.max_new_tokens;
   made.stop_ids = request.stop_ids;
   made.priority = request.priority;
+  made.prompt_logits = request.prompt_logits;
   for (std::size_t i = 0; i < request.answers; ++i) {
     SamplerSettings settings;
     settings.temperature = request.temperature;
